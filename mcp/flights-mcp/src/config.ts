@@ -1,4 +1,4 @@
-/** What the server reads from its environment. The only file here that does. */
+/** Settings of the server. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import { apiAddress } from '@sandlot/mcp-kit/config-shapes'
 import { type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
@@ -13,7 +13,7 @@ const variables = z.object({
 })
 
 export interface FlightsConfig {
-  /** Undefined: the server starts all the same, and every search says what is missing. */
+  /** Undefined: the server starts, and every search fails with a hint. */
   token: string | undefined
   apiUrl: string
   /** Searches of one user that reach Duffel. */

@@ -1,7 +1,4 @@
-/**
- * The only file that knows Duffel's library: an offer request out, its answer or one of our
- * failures back.
- */
+/** Requests offers from Duffel. The only file that imports its library. */
 import { Duffel, DuffelError } from '@duffel/api'
 import { withSignal } from '@sandlot/mcp-kit/abort-requests'
 import { failureOfStatus } from '@sandlot/mcp-kit/http-failure'
@@ -10,7 +7,7 @@ import { z } from 'zod'
 import type { Search } from './search-input.ts'
 
 const TOKEN_HELP = 'Set DUFFEL_ACCESS_TOKEN to a valid access token of your Duffel account.'
-/** Duffel asks the airlines for at most this part of our own time limit. */
+/** Share of our time limit that Duffel may wait for airlines. */
 const AIRLINES_SHARE = 0.8
 
 interface DuffelOptions {
@@ -21,16 +18,16 @@ interface DuffelOptions {
   now: () => number
 }
 
-/** Ask for offers. Returns the answer's `data` as it came. Throws `ToolFailure`. */
+/** Returns the `data` of the answer, unparsed. Throws `ToolFailure`. */
 type AskOffers = (search: Search, signal: AbortSignal) => Promise<unknown>
 
 export function makeAskOffers({ token, apiUrl, timeoutMs, now }: DuffelOptions): AskOffers {
   const client = token === undefined ? undefined : new Duffel({ token, basePath: apiUrl })
   return async (search, signal) => {
     if (client === undefined)
-      throw new ToolFailure('needs_auth', `Flights cannot be searched yet. ${TOKEN_HELP}`)
+      throw new ToolFailure('needs_auth', `Flight search is not set up yet. ${TOKEN_HELP}`)
     try {
-      // The library takes no signal, and would wait for ever.
+      // The library takes no signal and has no time limit.
       const answer = await withSignal(signal, () =>
         client.offerRequests.create({
           slices: slicesOf(search),
@@ -51,7 +48,7 @@ export function makeAskOffers({ token, apiUrl, timeoutMs, now }: DuffelOptions):
 type Slices = Parameters<Duffel['offerRequests']['create']>[0]['slices']
 
 function slicesOf({ origin, destination, departure_date, return_date }: Search): Slices {
-  // The library's types want times of day, which the API does not.
+  // The library's types require times of day, the API does not.
   const slice = (from: string, to: string, date: string): Slices[number] =>
     ({ origin: from, destination: to, departure_date: date }) as Slices[number]
   return [
@@ -77,14 +74,14 @@ function failureOf(error: unknown, now: number): ToolFailure {
       now,
     )
   }
-  // Of its own making: a body that is not JSON, or an error object under a good status. Their
-  // messages quote the body.
+  // The library's own errors: a body that is not JSON, or an error object with a success status.
+  // Their messages quote the body.
   if (error instanceof DuffelError || error instanceof TypeError || isBadJson(error))
-    return new ToolFailure('bad_answer', 'Duffel’s answer cannot be read. Try again later.')
-  return new ToolFailure('unavailable', 'Duffel cannot be reached. Try again later.', { cause: error })
+    return new ToolFailure('bad_answer', 'Couldn’t parse Duffel’s answer. Try again later.')
+  return new ToolFailure('unavailable', 'Couldn’t connect to Duffel. Try again later.', { cause: error })
 }
 
-/** node-fetch's error for a body that is no JSON. */
+/** node-fetch's error for a body that is not JSON. */
 function isBadJson(error: unknown): boolean {
   return error instanceof Error && 'type' in error && error.type === 'invalid-json'
 }

@@ -1,15 +1,15 @@
-/** Duffel's offers, and what we make of them: what a person compares, cheapest first. */
+/** Converts Duffel's offers to flights, cheapest first. */
 import { ToolFailure } from '@sandlot/mcp-kit/tool-failure'
 import { z } from 'zod'
 
-/** Offers that are shown; a search finds hundreds. */
+/** Flights in a result; a search finds hundreds. */
 const MAX_FLIGHTS = 25
 
 const place = z.object({ iata_code: z.string(), name: z.string().nullish() })
 const carrier = z.object({ name: z.string(), iata_code: z.string().nullish() })
 const cents = z.string().regex(/^\d+(\.\d+)?$/)
 
-/** Of an offer, what we read. Everything else that Duffel sends is left alone. */
+/** The fields of an offer that we read. */
 const offer = z.object({
   id: z.string(),
   total_amount: cents,
@@ -61,10 +61,7 @@ const way = z.object({
   connections: z.int(),
   segments: z.array(segment),
 })
-/**
- * Times are local to their airport, without an offset; durations are ISO 8601; the price is for
- * everybody together.
- */
+/** Times are local to their airport, durations ISO 8601; the price is for all travellers. */
 export const flight = z.object({
   id: z.string(),
   airline: z.string(),
@@ -76,25 +73,25 @@ type Flight = z.output<typeof flight>
 
 export interface FlightsFound {
   flights: Flight[]
-  /** Offers that Duffel made and that could be read. */
+  /** Offers that could be parsed. */
   offered: number
-  /** Offers that could not be read. */
+  /** Offers that could not be parsed. */
   unreadable: number
 }
 
-/** Throws `bad_answer` when the answer is no list of offers, or when no offer of it can be read. */
+/** Throws `bad_answer` when the answer is not a list of offers, or none can be parsed. */
 export function flightsOf(answer: unknown): FlightsFound {
   const list = z.object({ offers: z.array(z.unknown()) }).safeParse(answer)
-  if (!list.success) throw strange()
+  if (!list.success) throw unexpectedAnswer()
   const read = list.data.offers.map((one) => offer.safeParse(one))
   const offers = read.flatMap((one) => (one.success ? [one.data] : []))
-  if (offers.length === 0 && read.length > 0) throw strange()
+  if (offers.length === 0 && read.length > 0) throw unexpectedAnswer()
   const cheapest = offers.toSorted(byPrice).slice(0, MAX_FLIGHTS)
   return { flights: cheapest.map(toFlight), offered: offers.length, unreadable: read.length - offers.length }
 }
 
-function strange(): ToolFailure {
-  return new ToolFailure('bad_answer', 'Duffel’s answer is not what it documents. Try again later.')
+function unexpectedAnswer(): ToolFailure {
+  return new ToolFailure('bad_answer', 'Duffel’s answer has an unexpected format. Try again later.')
 }
 
 /** A search has one currency; offers of the same price keep Duffel's order. */

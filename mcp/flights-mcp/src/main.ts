@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The server as a process: MCP on stdin and stdout, its log on stderr. */
+/** Runs the server: MCP on stdin and stdout, its log on stderr. */
 import { makeLog } from '@sandlot/mcp-kit/log'
 import { serveTool } from '@sandlot/mcp-kit/serve'
 import { messageOf } from '@sandlot/shared/base/errors'

@@ -1,4 +1,4 @@
-/** The tool: check, look up, and say what was left out. */
+/** The tool `search-flights`. */
 import { Lookups, keyOf } from '@sandlot/mcp-kit/lookups'
 import type { ServedTool } from '@sandlot/mcp-kit/serve'
 import { z } from 'zod'
@@ -7,7 +7,7 @@ import { makeAskOffers } from './duffel.ts'
 import { type FlightsFound, flight, flightsOf } from './flights.ts'
 import { checkSearch, searchInput } from './search-input.ts'
 
-/** `partial`: there are more offers than are shown, or some could not be read. */
+/** `partial`: some offers are not shown, or could not be parsed. */
 const output = z.object({
   flights: z.array(flight),
   count: z.int(),
@@ -33,7 +33,7 @@ export function searchFlights({ config, now }: SearchParts): ServedTool<typeof s
     output,
     async run(search, { userId, signal }) {
       checkSearch(search, now())
-      // Offers depend on what is searched alone, so everybody shares them.
+      // Offers depend only on the search, so all users share them.
       const lookup = { userId, key: keyOf(search), signal }
       const { found, cached } = await lookups.find(lookup, async (until) =>
         flightsOf(await ask(search, until)),
@@ -57,7 +57,7 @@ function noticeOf({ flights, offered, unreadable }: FlightsFound): string | unde
           `These are the ${flights.length} cheapest of ${offered} offers. Search with fewer connections, another cabin or another day for others.`,
         ]
       : []),
-    ...(unreadable > 0 ? [`${unreadable} more offers could not be read.`] : []),
+    ...(unreadable > 0 ? [`${unreadable} more offers could not be parsed.`] : []),
   ]
   return notes.length === 0 ? undefined : `[${notes.join(' ')}]`
 }

@@ -1,4 +1,4 @@
-/** What is searched for: its shape, which the model is shown, and what a shape cannot say. */
+/** Arguments of a search: the schema for the model, and further checks. */
 import { dayOf, isOver } from '@sandlot/mcp-kit/dates'
 import { ToolFailure } from '@sandlot/mcp-kit/tool-failure'
 import { z } from 'zod'

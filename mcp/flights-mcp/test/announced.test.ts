@@ -1,4 +1,4 @@
-/** What a client is told of the tool, whole, and what holds where nothing is set. */
+/** The complete announcement of the tool, and the defaults of its settings. */
 import { expect, test } from 'vitest'
 import { startServer } from '../../mcp-kit/test/stdio-server.ts'
 import { readFlightsConfig } from '../src/config.ts'

@@ -4,14 +4,14 @@
  */
 import { describe, expect, test } from 'vitest'
 import { serverContract } from '../../mcp-kit/test/server-contract.ts'
-import { servedBeside } from '../../mcp-kit/test/served-beside.ts'
+import { startTestServers } from '../../mcp-kit/test/test-servers.ts'
 import { failureOf, noticeOf, textOf } from '../../mcp-kit/test/stdio-server.ts'
 import { duffelErrors, offer, offerRequest } from './offers.ts'
 
 const TOKEN = 'duffel_test_Zm9yLXRlc3RzLW9ubHktMDEyMzQ1Njc4OQ'
 const MAIN = new URL('../src/main.ts', import.meta.url)
 
-const beside = servedBeside({
+const servers = startTestServers({
   main: MAIN,
   tool: 'search-flights',
   env: (url) => ({ DUFFEL_ACCESS_TOKEN: TOKEN, DUFFEL_API_URL: url }),
@@ -34,7 +34,7 @@ const dayAfter = (date: unknown, days: number): string =>
 describe('search-flights', () => {
   test('asks Duffel for an offer request and gives what a person compares', async () => {
     const search = trip()
-    const result = await beside.server.call(search)
+    const result = await servers.server.call(search)
     expect(result.structuredContent).toEqual({
       flights: [
         {
@@ -70,7 +70,7 @@ describe('search-flights', () => {
       status: 'success',
     })
     expect(JSON.parse(textOf(result))).toEqual(result.structuredContent)
-    const [request] = beside.service.seen
+    const [request] = servers.service.seen
     expect(request).toMatchObject({
       method: 'POST',
       url: '/air/offer_requests/?return_offers=true&supplier_timeout=8000',
@@ -86,13 +86,16 @@ describe('search-flights', () => {
   })
 
   test('a way back, more travellers, a cabin', async () => {
-    beside.service.play({ status: 201, body: offerRequest([offer({ back: true, connections: 2 })]) })
+    servers.service.play({ status: 201, body: offerRequest([offer({ back: true, connections: 2 })]) })
     const search = trip({ adults: 2, cabin_class: 'business', max_connections: 1 })
-    const result = await beside.server.call({ ...search, return_date: dayAfter(search['departure_date'], 7) })
+    const result = await servers.server.call({
+      ...search,
+      return_date: dayAfter(search['departure_date'], 7),
+    })
     expect(result.structuredContent).toMatchObject({
       flights: [{ ways: [{ connections: 2 }, { from: 'JFK', to: 'LHR', connections: 0 }] }],
     })
-    expect(JSON.parse(beside.service.seen[0]?.body ?? '')).toEqual({
+    expect(JSON.parse(servers.service.seen[0]?.body ?? '')).toEqual({
       data: {
         slices: [
           { origin: 'LHR', destination: 'JFK', departure_date: search['departure_date'] },
@@ -106,8 +109,8 @@ describe('search-flights', () => {
   })
 
   test('no offer is an answer, not a failure', async () => {
-    beside.service.play({ status: 201, body: offerRequest([]) })
-    expect((await beside.server.call(trip())).structuredContent).toEqual({
+    servers.service.play({ status: 201, body: offerRequest([]) })
+    expect((await servers.server.call(trip())).structuredContent).toEqual({
       flights: [],
       count: 0,
       status: 'success',
@@ -116,8 +119,8 @@ describe('search-flights', () => {
 
   test('many offers: the cheapest, and a notice', async () => {
     const offers = Array.from({ length: 60 }, (_, n) => offer({ id: `off_${n}`, amount: `${900 - n}.10` }))
-    beside.service.play({ status: 201, body: offerRequest([...offers, { id: 'off_of_another_shape' }]) })
-    const result = await beside.server.call(trip())
+    servers.service.play({ status: 201, body: offerRequest([...offers, { id: 'off_of_another_shape' }]) })
+    const result = await servers.server.call(trip())
     const { flights, count, status } = result.structuredContent as {
       flights: { id: string }[]
       count: number
@@ -126,16 +129,16 @@ describe('search-flights', () => {
     expect({ count, status }).toEqual({ count: 25, status: 'partial' })
     expect(flights.map(({ id }) => id).slice(0, 2)).toEqual(['off_59', 'off_58'])
     expect(noticeOf(result)).toContain('25 cheapest of 60 offers')
-    expect(noticeOf(result)).toContain('1 more offers could not be read')
+    expect(noticeOf(result)).toContain('1 more offers could not be parsed')
   })
 
   test('the same search again is answered from memory, for another user too', async () => {
     const search = trip()
-    await beside.server.call(search, { userId: 'ann' })
-    await beside.server.call({ ...search, adults: 1, max_connections: 2 }, { userId: 'bob' })
-    expect(beside.service.seen).toHaveLength(1)
-    await beside.server.call({ ...search, adults: 2 })
-    expect(beside.service.seen).toHaveLength(2)
+    await servers.server.call(search, { userId: 'ann' })
+    await servers.server.call({ ...search, adults: 1, max_connections: 2 }, { userId: 'bob' })
+    expect(servers.service.seen).toHaveLength(1)
+    await servers.server.call({ ...search, adults: 2 })
+    expect(servers.service.seen).toHaveLength(2)
   })
 })
 
@@ -149,10 +152,10 @@ describe('what is not searched', () => {
     ['too many connections', { max_connections: 3 }],
     ['an unknown argument', { budget: 100 }],
   ])('%s', async (_, wrong) => {
-    const result = await beside.server.call(trip(wrong))
+    const result = await servers.server.call(trip(wrong))
     expect(result.isError).toBe(true)
     expect(textOf(result)).toContain(Object.keys(wrong)[0])
-    expect(beside.service.seen).toEqual([])
+    expect(servers.service.seen).toEqual([])
   })
 
   test.each([
@@ -162,14 +165,14 @@ describe('what is not searched', () => {
     ['a way back before the way there', { return_date: '2020-01-01' }, 'is before departure_date'],
     ['a way back on a day that is none', { return_date: '2027-13-01' }, 'is not in the calendar'],
   ])('%s', async (_, wrong, words) => {
-    const result = await beside.server.call(trip(wrong))
+    const result = await servers.server.call(trip(wrong))
     expect(failureOf(result)).toEqual({ code: 'invalid_arguments' })
     expect(textOf(result)).toContain(words)
-    expect(beside.service.seen).toEqual([])
+    expect(servers.service.seen).toEqual([])
   })
 
   test('every problem is told at once', async () => {
-    const result = await beside.server.call({
+    const result = await servers.server.call({
       origin: 'LHR',
       destination: 'LHR',
       departure_date: '2020-01-01',
@@ -211,7 +214,7 @@ describe('what Duffel may answer', () => {
       'HTML with a good status',
       { status: 200, body: `<html>${TOKEN}</html>` },
       'bad_answer',
-      'cannot be read',
+      'Couldn’t parse',
     ],
     [
       'half a JSON',
@@ -221,23 +224,23 @@ describe('what Duffel may answer', () => {
         body: `{"data": {"offers": ["${TOKEN}`,
       },
       'bad_answer',
-      'cannot be read',
+      'Couldn’t parse',
     ],
     [
       'JSON of another shape',
       { status: 200, body: { data: { flights: [] } } },
       'bad_answer',
-      'not what it documents',
+      'unexpected format',
     ],
     [
       'offers of another shape',
       { status: 200, body: offerRequest([{ id: 1 }]) },
       'bad_answer',
-      'not what it documents',
+      'unexpected format',
     ],
   ] as const)('%s', async (_, answer, code, words) => {
-    beside.service.play(answer)
-    const result = await beside.server.call(trip())
+    servers.service.play(answer)
+    const result = await servers.server.call(trip())
     expect(failureOf(result)).toEqual({ code })
     expect(textOf(result)).toContain(words)
     expect(textOf(result)).not.toContain(TOKEN)
@@ -248,8 +251,11 @@ describe('what Duffel may answer', () => {
     ['a date', 'ratelimit-reset', () => new Date(Date.now() + 3_600_000).toUTCString()],
   ])('429 with %s to wait', async (_, header, value) => {
     const headers = { [header]: value() }
-    beside.service.play({ status: 429, headers, body: duffelErrors(429, 'rate_limit_exceeded', 'Too many') })
-    const failure = failureOf(await beside.server.call(trip())) as { code: string; retryAfterSeconds: number }
+    servers.service.play({ status: 429, headers, body: duffelErrors(429, 'rate_limit_exceeded', 'Too many') })
+    const failure = failureOf(await servers.server.call(trip())) as {
+      code: string
+      retryAfterSeconds: number
+    }
     expect(failure.code).toBe('rate_limited')
     // Seconds pass between the two; a misread date would be off by hours.
     expect(failure.retryAfterSeconds).toBeGreaterThan(3_000)
@@ -258,18 +264,18 @@ describe('what Duffel may answer', () => {
 
   test('a failure is not remembered', async () => {
     const search = trip()
-    beside.service.play({ status: 500, body: {} }, { status: 201, body: offerRequest([offer()]) })
-    expect((await beside.server.call(search)).isError).toBe(true)
-    expect((await beside.server.call(search)).structuredContent).toMatchObject({ count: 1 })
+    servers.service.play({ status: 500, body: {} }, { status: 201, body: offerRequest([offer()]) })
+    expect((await servers.server.call(search)).isError).toBe(true)
+    expect((await servers.server.call(search)).structuredContent).toMatchObject({ count: 1 })
   })
 
   test('nobody there', async () => {
-    const alone = await beside.start({ DUFFEL_API_URL: 'http://127.0.0.1:9' })
+    const alone = await servers.start({ DUFFEL_API_URL: 'http://127.0.0.1:9' })
     expect(failureOf(await alone.call(trip()))).toEqual({ code: 'unavailable' })
   })
 })
 
-serverContract(beside, {
+serverContract(servers, {
   main: MAIN,
   fresh: () => trip(),
   timeoutMs: 'FLIGHTS_TIMEOUT_MS',

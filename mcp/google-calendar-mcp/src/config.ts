@@ -1,4 +1,4 @@
-/** What the server reads from its environment. The only file here that does. */
+/** Settings of the server. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import { apiAddress } from '@sandlot/mcp-kit/config-shapes'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
@@ -17,13 +17,13 @@ const variables = z.object({
   CALENDAR_TIMEOUT_MS: wholeNumber(100, 60_000).default(10_000),
 })
 
-/** A token that ends within the hour, or what gets new ones. */
+/** A token that expires within the hour, or one for new tokens. */
 export type Credential =
   | { kind: 'access'; accessToken: string }
   | { kind: 'refresh'; refreshToken: string; clientId: string; clientSecret: string }
 
 export interface CalendarConfig {
-  /** Undefined: the server starts all the same, and every call says what is missing. */
+  /** Undefined: the server starts, and every call fails with a hint. */
   credential: Credential | undefined
   apiUrl: string
   tokenUrl: string
@@ -56,7 +56,7 @@ function credentialOf(read: z.output<typeof variables>): Credential | undefined 
     const { GOOGLE_CLIENT_ID: clientId, GOOGLE_CLIENT_SECRET: clientSecret } = read
     if (clientId === undefined || clientSecret === undefined)
       throw new ConfigError([
-        'GOOGLE_REFRESH_TOKEN: needs GOOGLE_CLIENT_ID and GOOGLE_CLIENT_SECRET of the client that it was made for',
+        'GOOGLE_REFRESH_TOKEN: needs GOOGLE_CLIENT_ID and GOOGLE_CLIENT_SECRET of the client that it was issued to',
       ])
     return { kind: 'refresh', refreshToken, clientId, clientSecret }
   }

@@ -7,17 +7,14 @@ const ATTENDEES = 30
 
 const text = z.string().optional()
 const when = z.object({
-  /** Of an event that takes whole days. */
+  /** Set for an all-day event. */
   date: text,
   dateTime: text,
   timeZone: text,
 })
 const person = z.object({ email: text, displayName: text, responseStatus: text })
 
-/**
- * What we read of an event, and show. `end` is exclusive; `recurrence` is there where a recurring
- * event is listed once.
- */
+/** The fields of an event that we return. `end` is exclusive; `recurrence`: listed once for all. */
 export const calendarEvent = z.object({
   id: z.string(),
   status: text,
@@ -47,11 +44,11 @@ const page = z.object({
   nextPageToken: text,
 })
 
-/** Throws `bad_answer` when it is not a page of events. */
+/** Throws `bad_answer` when the answer is not a page of events. */
 export function eventsPageOf(answer: unknown): EventsPage {
   const read = page.safeParse(withoutNulls(answer))
   if (!read.success)
-    throw new ToolFailure('bad_answer', 'Google’s answer is not what it documents. Try again later.')
+    throw new ToolFailure('bad_answer', 'Google’s answer has an unexpected format. Try again later.')
   const { items, nextPageToken = '' } = read.data
   return { events: items.map(shortened), ...(nextPageToken === '' ? {} : { nextPageToken }) }
 }
@@ -69,7 +66,7 @@ function short(words: string): string {
   return words.length <= TEXT_CHARS ? words : `${words.slice(0, TEXT_CHARS - 1).toWellFormed()}…`
 }
 
-/** JSON without its nulls: both say “absent”, and one is enough. */
+/** JSON without nulls, which mean “absent”. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (typeof value !== 'object' || value === null) return value

@@ -1,7 +1,4 @@
-/**
- * The only file that knows Google's library: one page of events out, its answer or one of our
- * failures back.
- */
+/** Requests pages of events from Google. The only file that imports its library. */
 import { auth, calendar } from '@googleapis/calendar'
 import { withSignal } from '@sandlot/mcp-kit/abort-requests'
 import { failureOfStatus } from '@sandlot/mcp-kit/http-failure'
@@ -11,7 +8,7 @@ import type { Credential } from './config.ts'
 import type { Listing } from './list-input.ts'
 
 const HELP =
-  'Give a new GOOGLE_ACCESS_TOKEN, or a GOOGLE_REFRESH_TOKEN with its client, that may read calendars (scope calendar.events.readonly).'
+  'Set a new GOOGLE_ACCESS_TOKEN, or a GOOGLE_REFRESH_TOKEN with its client, with the scope calendar.events.readonly.'
 
 interface GoogleOptions {
   credential: Credential | undefined
@@ -25,7 +22,7 @@ interface PageRequest extends Listing {
   pageToken?: string
 }
 
-/** Ask for one page. Returns the answer's body as it came. Throws `ToolFailure`. */
+/** Returns the body of one page, unparsed. Throws `ToolFailure`. */
 export type AskPage = (request: PageRequest, signal: AbortSignal) => Promise<unknown>
 
 export function makeAskPage({ credential, apiUrl, tokenUrl, now }: GoogleOptions): AskPage {
@@ -35,7 +32,7 @@ export function makeAskPage({ credential, apiUrl, tokenUrl, now }: GoogleOptions
       throw new ToolFailure('needs_auth', `Google Calendar is not connected yet. ${HELP}`)
     const order = request.singleEvents ? { orderBy: 'startTime' } : {}
     try {
-      // The library passes the signal to the request itself, but not to the one for a new token.
+      // The library does not pass the signal to the request for a new token.
       const answer = await withSignal(signal, () =>
         client.events.list({ ...request, ...order }, { signal, retry: false, responseType: 'json' }),
       )
@@ -67,12 +64,12 @@ function calendarClient(
   return calendar({ version: 'v3', auth: client, rootUrl })
 }
 
-/** Headers, of whatever `fetch` it is. */
+/** Headers of any `fetch`. */
 type Readable = Pick<Headers, 'get'>
 const isReadable = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'get' in value && typeof value.get === 'function'
 
-/** Of the library's errors, what we read. They also carry the whole request, which stays here. */
+/** The fields that we read of an error, which also has the whole request with its credential. */
 const failed = z.object({
   response: z.object({
     status: z.number(),
@@ -86,23 +83,26 @@ const calendarError = z.object({
     errors: z.array(z.object({ reason: z.string().nullish() })).nullish(),
   }),
 })
-/** As a token endpoint says it (RFC 6749, 5.2). */
+/** Error of a token endpoint (RFC 6749, 5.2). */
 const tokenError = z.object({ error: z.string() })
 
 function failureOf(error: unknown, now: number): ToolFailure {
   const known = failed.safeParse(error).data?.response
   if (known === undefined)
-    return new ToolFailure('unavailable', 'Google Calendar cannot be reached. Try again later.')
+    return new ToolFailure('unavailable', 'Couldn’t connect to Google Calendar. Try again later.')
   const { status, headers, data } = known
-  if (status < 400) return new ToolFailure('bad_answer', 'Google’s answer cannot be read. Try again later.')
+  if (status < 400) return new ToolFailure('bad_answer', 'Couldn’t parse Google’s answer. Try again later.')
   if (tokenError.safeParse(data).success && status < 500)
-    return new ToolFailure('needs_auth', `Google gives no new token: the permission ended. ${HELP}`)
+    return new ToolFailure(
+      'needs_auth',
+      `Google refused a new token: the permission was revoked or has expired. ${HELP}`,
+    )
   const detail = calendarError.safeParse(data).data?.error
   const reason = detail?.errors?.[0]?.reason ?? ''
   return failureOfStatus(
     {
       service: 'Google Calendar',
-      // It also says 403 to who asks too often.
+      // 403 can also mean too many requests.
       status: status === 403 && /rateLimit|quota|usageLimit/i.test(reason) ? 429 : status,
       credential: HELP,
       subject: 'calendar',

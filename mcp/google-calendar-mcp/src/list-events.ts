@@ -1,4 +1,4 @@
-/** The tool: check, take page after page until there are enough, and say what was left out. */
+/** The tool `list-events`: requests pages until there are enough events. */
 import { Lookups, keyOf } from '@sandlot/mcp-kit/lookups'
 import type { ServedTool } from '@sandlot/mcp-kit/serve'
 import { ToolFailure } from '@sandlot/mcp-kit/tool-failure'
@@ -8,10 +8,10 @@ import { type CalendarEvent, calendarEvent, eventsPageOf } from './events.ts'
 import { type AskPage, makeAskPage } from './google.ts'
 import { type Listing, listInput, listingOf } from './list-input.ts'
 
-/** Google may send small pages, or empty ones with more behind them; not for ever. */
+/** Limit: Google may send small or empty pages. */
 const MAX_PAGES = 30
 
-/** `partial`: there are more events than were asked for. */
+/** `partial`: there are more events than requested. */
 const output = z.object({
   events: z.array(calendarEvent),
   count: z.int(),
@@ -65,10 +65,7 @@ async function listAll(ask: AskPage, listing: Listing, signal: AbortSignal): Pro
     events.push(...page.events)
     pageToken = page.nextPageToken
     if (pageToken !== undefined && (asked.has(pageToken) || asked.size >= MAX_PAGES))
-      throw new ToolFailure(
-        'bad_answer',
-        'Google’s pages do not come to an end. Ask for a shorter span of time.',
-      )
+      throw new ToolFailure('bad_answer', 'Google sent too many pages. Ask for a shorter span of time.')
     if (pageToken !== undefined) asked.add(pageToken)
   } while (pageToken !== undefined && events.length < listing.maxResults)
   const kept = events.slice(0, listing.maxResults)
@@ -79,6 +76,6 @@ function noticeOf({ maxResults, singleEvents }: Listing, events: readonly Calend
   const last = events.at(-1)?.start
   const from = last?.dateTime ?? last?.date
   const next =
-    singleEvents && from !== undefined ? `go on with timeMin ${from}` : 'ask for a shorter span of time'
+    singleEvents && from !== undefined ? `continue with timeMin ${from}` : 'ask for a shorter span of time'
   return `[These are ${events.length} events, and there are more: ${next}, or raise maxResults (${maxResults}, at most 2500).]`
 }

@@ -1,4 +1,4 @@
-/** What is asked for: its shape, which the model is shown, and what a shape cannot say. */
+/** Arguments of a listing: the schema for the model, and further checks. */
 import { instantOf } from '@sandlot/mcp-kit/dates'
 import { ToolFailure } from '@sandlot/mcp-kit/tool-failure'
 import { z } from 'zod'
@@ -30,7 +30,7 @@ export const listInput = z.strictObject({
     .describe('true: each occurrence of a recurring event, in order of time; false: a recurring event once'),
 })
 
-/** The question as Google is asked it: times in UTC. */
+/** Parameters of the request to Google, with times in UTC. */
 export interface Listing {
   calendarId: string
   timeMin?: string

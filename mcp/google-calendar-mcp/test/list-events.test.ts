@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from 'vitest'
 import { serverContract } from '../../mcp-kit/test/server-contract.ts'
-import { servedBeside } from '../../mcp-kit/test/served-beside.ts'
+import { startTestServers } from '../../mcp-kit/test/test-servers.ts'
 import { failureOf, noticeOf, textOf } from '../../mcp-kit/test/stdio-server.ts'
 
 const ACCESS = 'ya29.access-token-for-tests-only'
@@ -12,7 +12,7 @@ const REFRESH = '1//0g-refresh-token-for-tests-only'
 const CLIENT_SECRET = 'a-client-secret-for-tests-only'
 const MAIN = new URL('../src/main.ts', import.meta.url)
 
-const beside = servedBeside({
+const servers = startTestServers({
   main: MAIN,
   tool: 'list-events',
   env: (url) => ({
@@ -25,7 +25,7 @@ const beside = servedBeside({
   secrets: [ACCESS, REFRESH, CLIENT_SECRET, 'ya29.'],
 })
 
-/** As Google documents it: fields that nobody asks about are there too. */
+/** An event as documented by Google, with fields that we do not read. */
 function event(fields: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     kind: 'calendar#event',
@@ -73,7 +73,7 @@ const fresh = (more: Record<string, unknown> = {}): Record<string, unknown> => (
 
 describe('list-events', () => {
   test('without arguments: 25 events of the primary calendar', async () => {
-    const result = await beside.server.call({})
+    const result = await servers.server.call({})
     expect(result.structuredContent).toEqual({
       events: [
         {
@@ -91,21 +91,21 @@ describe('list-events', () => {
       status: 'success',
     })
     expect(JSON.parse(textOf(result))).toEqual(result.structuredContent)
-    const [request] = beside.service.seen
+    const [request] = servers.service.seen
     expect(request?.url).toMatch(/^\/calendar\/v3\/calendars\/primary\/events\?/)
     expect(query(request?.url)).toEqual({ maxResults: '25', singleEvents: 'false' })
     expect(request?.headers.authorization).toBe(`Bearer ${ACCESS}`)
   })
 
   test('times go out in UTC, occurrences in order, the calendar’s id as one part of the path', async () => {
-    await beside.server.call({
+    await servers.server.call({
       calendarId: 'a/b#c@group.calendar.google.com',
       timeMin: '2027-03-01T09:00:00+01:00',
       timeMax: '2027-03-08',
       maxResults: 2500,
       singleEvents: true,
     })
-    const [request] = beside.service.seen
+    const [request] = servers.service.seen
     expect(request?.url).toContain('/calendars/a%2Fb%23c%40group.calendar.google.com/events?')
     expect(query(request?.url)).toEqual({
       timeMin: '2027-03-01T08:00:00.000Z',
@@ -118,14 +118,14 @@ describe('list-events', () => {
 
   test('an event with nothing but an id, a whole day, a long text, many guests, nulls', async () => {
     const guests = Array.from({ length: 80 }, (_, n) => ({ email: `g${n}@example.org` }))
-    beside.service.play({
+    servers.service.play({
       body: page([
         { id: 'bare', kind: 'calendar#event' },
         event({ id: 'day', start: { date: '2027-03-01' }, end: { date: '2027-03-02' }, location: null }),
         event({ id: 'long', description: 'x'.repeat(5_000), attendees: guests }),
       ]),
     })
-    const { events } = (await beside.server.call(fresh())).structuredContent as {
+    const { events } = (await servers.server.call(fresh())).structuredContent as {
       events: Record<string, unknown>[]
     }
     expect(events[0]).toEqual({ id: 'bare' })
@@ -136,8 +136,8 @@ describe('list-events', () => {
   })
 
   test('no event is an answer, not a failure', async () => {
-    beside.service.play({ body: page([]) })
-    expect((await beside.server.call(fresh())).structuredContent).toEqual({
+    servers.service.play({ body: page([]) })
+    expect((await servers.server.call(fresh())).structuredContent).toEqual({
       events: [],
       count: 0,
       status: 'success',
@@ -147,18 +147,18 @@ describe('list-events', () => {
   test('pages are taken until there are enough; empty ones do not end it', async () => {
     const items = (from: number, to: number): unknown[] =>
       Array.from({ length: to - from }, (_, n) => event({ id: `e${from + n}` }))
-    beside.service.play(
+    servers.service.play(
       { body: page(items(0, 3), 'A') },
       { body: page([], 'B') },
       { body: page(items(3, 9), 'C') },
     )
-    const result = await beside.server.call(fresh({ maxResults: 5, singleEvents: true }))
+    const result = await servers.server.call(fresh({ maxResults: 5, singleEvents: true }))
     const found = result.structuredContent as { events: { id: string }[]; count: number; status: string }
     expect(found.events.map(({ id }) => id)).toEqual(['e0', 'e1', 'e2', 'e3', 'e4'])
     expect({ count: found.count, status: found.status }).toEqual({ count: 5, status: 'partial' })
-    expect(noticeOf(result)).toContain('go on with timeMin 2027-03-01T09:00:00+01:00')
+    expect(noticeOf(result)).toContain('continue with timeMin 2027-03-01T09:00:00+01:00')
     expect(
-      beside.service.seen
+      servers.service.seen
         .map(({ url }) => query(url))
         .map(({ pageToken, maxResults }) => ({ pageToken, maxResults })),
     ).toEqual([
@@ -169,27 +169,27 @@ describe('list-events', () => {
   })
 
   test('exactly enough, and no more behind them, is a success', async () => {
-    beside.service.play({ body: page([event(), event({ id: 'e2' })]) })
-    expect((await beside.server.call(fresh({ maxResults: 2 }))).structuredContent).toMatchObject({
+    servers.service.play({ body: page([event(), event({ id: 'e2' })]) })
+    expect((await servers.server.call(fresh({ maxResults: 2 }))).structuredContent).toMatchObject({
       count: 2,
       status: 'success',
     })
   })
 
   test('pages that go round in a circle end in words', async () => {
-    beside.service.play({ body: page([], 'A') })
-    const result = await beside.server.call(fresh())
+    servers.service.play({ body: page([], 'A') })
+    const result = await servers.server.call(fresh())
     expect(failureOf(result)).toEqual({ code: 'bad_answer' })
-    expect(beside.service.seen).toHaveLength(2)
+    expect(servers.service.seen).toHaveLength(2)
   })
 
   test('the same question again is answered from memory, but never to another user', async () => {
     const question = fresh()
-    await beside.server.call(question, { userId: 'ann' })
-    await beside.server.call({ ...question, maxResults: 25 }, { userId: 'ann' })
-    expect(beside.service.seen).toHaveLength(1)
-    await beside.server.call(question, { userId: 'bob' })
-    expect(beside.service.seen).toHaveLength(2)
+    await servers.server.call(question, { userId: 'ann' })
+    await servers.server.call({ ...question, maxResults: 25 }, { userId: 'ann' })
+    expect(servers.service.seen).toHaveLength(1)
+    await servers.server.call(question, { userId: 'bob' })
+    expect(servers.service.seen).toHaveLength(2)
   })
 })
 
@@ -202,10 +202,10 @@ describe('what is not listed', () => {
     ['no calendar', { calendarId: '' }],
     ['an unknown argument', { q: 'lunch' }],
   ])('%s', async (_, wrong) => {
-    const result = await beside.server.call(fresh(wrong))
+    const result = await servers.server.call(fresh(wrong))
     expect(result.isError).toBe(true)
     expect(textOf(result)).toContain(Object.keys(wrong)[0])
-    expect(beside.service.seen).toEqual([])
+    expect(servers.service.seen).toEqual([])
   })
 
   test.each([
@@ -231,10 +231,10 @@ describe('what is not listed', () => {
       'timeMin soon is not a time in ISO 8601, or not in the calendar; timeMax later',
     ],
   ])('%s', async (_, wrong, words) => {
-    const result = await beside.server.call(fresh(wrong))
+    const result = await servers.server.call(fresh(wrong))
     expect(failureOf(result)).toEqual({ code: 'invalid_arguments' })
     expect(textOf(result)).toContain(words)
-    expect(beside.service.seen).toEqual([])
+    expect(servers.service.seen).toEqual([])
   })
 })
 
@@ -278,42 +278,42 @@ describe('what Google may answer', () => {
       'HTML with a good status',
       { status: 200, body: `<html>${ACCESS}</html>` },
       'bad_answer',
-      'not what it documents',
+      'unexpected format',
     ],
     [
       'half a JSON',
       { status: 200, headers: { 'content-type': 'application/json' }, body: '{"kind": "calendar#ev' },
       'bad_answer',
-      'not what it documents',
+      'unexpected format',
     ],
     [
       'JSON of another kind',
       { status: 200, body: { kind: 'calendar#event', id: 'x' } },
       'bad_answer',
-      'not what it documents',
+      'unexpected format',
     ],
     [
       'an event without id',
       { status: 200, body: page([{ summary: 'x' }]) },
       'bad_answer',
-      'not what it documents',
+      'unexpected format',
     ],
   ] as const)('%s', async (_, answer, code, words) => {
-    beside.service.play(answer)
-    const result = await beside.server.call(fresh())
+    servers.service.play(answer)
+    const result = await servers.server.call(fresh())
     expect(failureOf(result)).toEqual({ code })
     expect(textOf(result)).toContain(words)
     // The library would try some of these again.
-    expect(beside.service.seen).toHaveLength(1)
+    expect(servers.service.seen).toHaveLength(1)
   })
 
   test('429 with a time to wait', async () => {
-    beside.service.play({
+    servers.service.play({
       status: 429,
       headers: { 'retry-after': '30' },
       body: googleError(429, 'rateLimitExceeded', 'x'),
     })
-    expect(failureOf(await beside.server.call(fresh()))).toEqual({
+    expect(failureOf(await servers.server.call(fresh()))).toEqual({
       code: 'rate_limited',
       retryAfterSeconds: 30,
     })
@@ -329,40 +329,40 @@ describe('the process', () => {
   }
 
   test('with a refresh token it gets a token first, and uses it as long as it lasts', async () => {
-    const own = await beside.start(refreshing)
-    beside.service.play(
+    const own = await servers.start(refreshing)
+    servers.service.play(
       { body: { access_token: 'ya29.new-token-for-tests', expires_in: 3600, token_type: 'Bearer' } },
       { body: page([event()]) },
     )
     await own.call(fresh())
     await own.call(fresh())
-    expect(beside.service.seen.map(({ url }) => url.split('?')[0]?.split('/')[1])).toEqual([
+    expect(servers.service.seen.map(({ url }) => url.split('?')[0]?.split('/')[1])).toEqual([
       'token',
       'calendar',
       'calendar',
     ])
-    expect(Object.fromEntries(new URLSearchParams(beside.service.seen[0]?.body))).toEqual({
+    expect(Object.fromEntries(new URLSearchParams(servers.service.seen[0]?.body))).toEqual({
       refresh_token: REFRESH,
       client_id: 'client-1',
       client_secret: CLIENT_SECRET,
       grant_type: 'refresh_token',
     })
-    expect(beside.service.seen[1]?.headers.authorization).toBe('Bearer ya29.new-token-for-tests')
+    expect(servers.service.seen[1]?.headers.authorization).toBe('Bearer ya29.new-token-for-tests')
   })
 
   test('a permission that was taken back needs a new one', async () => {
-    const own = await beside.start(refreshing)
-    beside.service.play({
+    const own = await servers.start(refreshing)
+    servers.service.play({
       status: 400,
       body: { error: 'invalid_grant', error_description: 'Token has been revoked.' },
     })
     const result = await own.call(fresh())
     expect(failureOf(result)).toEqual({ code: 'needs_auth' })
-    expect(textOf(result)).toContain('the permission ended')
+    expect(textOf(result)).toContain('the permission was revoked')
   })
 })
 
-serverContract(beside, {
+serverContract(servers, {
   main: MAIN,
   fresh: () => fresh(),
   timeoutMs: 'CALENDAR_TIMEOUT_MS',

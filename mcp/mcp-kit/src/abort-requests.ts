@@ -1,24 +1,24 @@
 /**
- * Ends the HTTP requests of a client library that takes no signal. Node tells of every request that
- * it makes, in the asynchronous context of the caller, which holds the signal.
+ * Aborts HTTP requests of a client library that takes no signal: Node publishes every request, in
+ * the asynchronous context of the caller, which has the signal.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 import type { ClientRequest } from 'node:http'
 
-const asking = new AsyncLocalStorage<AbortSignal>()
+const signals = new AsyncLocalStorage<AbortSignal>()
 
 subscribe('http.client.request.created', (message) => {
-  const signal = asking.getStore()
+  const signal = signals.getStore()
   if (signal === undefined) return
   const { request } = message as { request: ClientRequest }
-  const end = (): void => void request.destroy(new Error('the request was ended', { cause: signal.reason }))
+  const end = (): void => void request.destroy(new Error('the request was aborted', { cause: signal.reason }))
   if (signal.aborted) return end()
   signal.addEventListener('abort', end, { once: true })
   request.once('close', () => signal.removeEventListener('abort', end))
 })
 
-/** Run `work`; what it asks by `node:http` or `node:https` is cut off when the signal aborts. */
+/** Runs `work`. Its requests through `node:http` and `node:https` end with the signal. */
 export function withSignal<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  return asking.run(signal, work)
+  return signals.run(signal, work)
 }

@@ -1,10 +1,7 @@
-/** Settings that more than one of our servers has. */
+/** Settings of more than one server. */
 import { z } from 'zod'
 
-/**
- * An address of an API that gets a credential: https, or plain http on this machine alone (tests, a
- * proxy beside us). Only its origin counts.
- */
+/** The address of an API that receives a credential. Only its origin counts. */
 export const apiAddress = z
   .url({ error: 'must be an address like https://api.example.org' })
   .refine((text) => {

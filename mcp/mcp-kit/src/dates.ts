@@ -1,4 +1,4 @@
-/** Dates as people and models write them: the shape is not enough, 30 February has it too. */
+/** Parses dates, and rejects those that are not in the calendar, like 30 February. */
 
 const DAY_MS = 86_400_000
 
@@ -9,16 +9,13 @@ export function dayOf(text: string): number | undefined {
   return Number.isNaN(at) || new Date(at).toISOString().slice(0, 10) !== text ? undefined : at
 }
 
-/**
- * True when that day is over everywhere on earth: in the last time zone, twelve hours behind UTC.
- */
+/** True when the day is over in the last time zone, twelve hours after UTC. */
 export function isOver(day: number, now: number): boolean {
   return day + DAY_MS + DAY_MS / 2 <= now
 }
 
 /**
- * Milliseconds of an ISO 8601 time: a day, or a day and a time with or without an offset. Without
- * one it is UTC. Undefined for anything else, and for what is not in the calendar.
+ * Milliseconds of an ISO 8601 day, or day and time; UTC without an offset. Undefined if invalid.
  */
 export function instantOf(text: string): number | undefined {
   const parts =

@@ -1,15 +1,15 @@
-/** What an HTTP status of a foreign API means for a tool. One table for all of our servers. */
+/** Maps an HTTP status of a third-party API to a failure of a tool. */
 import { ToolFailure } from './tool-failure.ts'
 
 interface FailedAnswer {
   /** Its name for people: `Duffel`. */
   service: string
   status: number
-  /** How the credential is called and renewed, for a 401. */
+  /** Hint for a 401: the setting to renew. */
   credential: string
-  /** What a 404 says is missing. */
+  /** The missing thing after a 404. */
   subject: string
-  /** What the service said about it, where it is fit to be read. */
+  /** Message of the service. */
   said?: string | undefined
   /** `Retry-After`, or another header with seconds or a date in it. */
   retryAfter?: string | null | undefined
@@ -17,7 +17,7 @@ interface FailedAnswer {
 }
 
 const SAID_CHARS = 300
-/** The longest wait that an answer names: a day. */
+/** Longest wait in an answer: a day. */
 const MAX_WAIT_SECONDS = 86_400
 
 export function failureOfStatus(answer: FailedAnswer, now: number): ToolFailure {
@@ -25,7 +25,7 @@ export function failureOfStatus(answer: FailedAnswer, now: number): ToolFailure 
   const said = answer.said === undefined || answer.said === '' ? '' : ` It says: ${short(answer.said)}`
   switch (status) {
     case 401:
-      return new ToolFailure('needs_auth', `${service} refuses the credential (401). ${credential}`, {
+      return new ToolFailure('needs_auth', `${service} rejected the credential (401). ${credential}`, {
         cause,
       })
     case 403:
@@ -35,23 +35,20 @@ export function failureOfStatus(answer: FailedAnswer, now: number): ToolFailure 
     case 429: {
       const retryAfterSeconds = waitOf(answer.retryAfter, now)
       const when = retryAfterSeconds === undefined ? 'in a while' : `in ${retryAfterSeconds} seconds`
-      const message = `${service} gets too many requests (429). Nothing was looked up; try again ${when}.`
+      const message = `${service} has too many requests (429). Nothing was looked up; try again ${when}.`
       return new ToolFailure('rate_limited', message, { retryAfterSeconds, cause })
     }
     default:
   }
   if (status >= 500) {
     const retryAfterSeconds = waitOf(answer.retryAfter, now)
-    const message = `${service} has a problem of its own (${status}). Try again later.`
+    const message = `${service} has an internal error (${status}). Try again later.`
     return new ToolFailure('unavailable', message, { retryAfterSeconds, cause })
   }
-  return new ToolFailure('refused', `${service} refuses the request (${status}).${said}`, { cause })
+  return new ToolFailure('refused', `${service} rejected the request (${status}).${said}`, { cause })
 }
 
-/**
- * Whole seconds from now, of a header that holds seconds or a date. Undefined when it holds
- * neither.
- */
+/** Whole seconds from now, from a header with seconds or a date. */
 function waitOf(header: string | null | undefined, now: number): number | undefined {
   const text = header?.trim() ?? ''
   if (text === '') return undefined

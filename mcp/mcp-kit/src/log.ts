@@ -1,13 +1,10 @@
-/**
- * Lines of JSON on stderr: stdout is the protocol. What looks like a credential, or is one of ours,
- * is hidden.
- */
+/** Logs lines of JSON on stderr, with credentials redacted. */
 import { makeScrubber } from '@sandlot/shared/base/scrub'
 
 export interface Log {
   info(fields: Record<string, unknown>, message: string): void
   warn(fields: Record<string, unknown>, message: string): void
-  /** The same text without credentials, for what is shown elsewhere. */
+  /** Redacts credentials in a text. */
   scrub(text: string): string
 }
 

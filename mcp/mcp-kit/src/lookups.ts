@@ -1,54 +1,52 @@
 /**
- * Lookups on a foreign API: answered from memory while that is fresh, asked once
- * for all who want the same at the same time, limited per user, and ended at a time limit. The only
- * file here that imports lru-cache.
+ * Lookups on a third-party API: cached, shared by simultaneous callers, limited per user and in
+ * time. The only file here that imports lru-cache and rate-limiter-flexible.
  */
 import { LRUCache } from 'lru-cache'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { ToolFailure } from './tool-failure.ts'
 
 interface LookupRules {
-  /** The other side's name, for messages. */
+  /** Name of the API, for messages. */
   service: string
-  /** Lookups of one user that reach the other side. */
+  /** Requests per user and minute. */
   perMinute: number
-  /** How long an answer is fresh, in milliseconds. */
+  /** Lifetime of a cached answer. */
   freshMs: number
-  /** For everything that one lookup does, in milliseconds. */
+  /** Time limit of one lookup. */
   timeoutMs: number
-  /** Milliseconds on a clock that never jumps. */
+  /** Monotonic milliseconds. */
   clock?: () => number
 }
 
 interface Lookup {
   userId: string
-  /** The same key is the same question. Hold the user in it where answers are personal. */
+  /** Cache key. Include the user if answers are personal. */
   key: string
-  /** Aborted when the caller no longer wants the answer. */
   signal: AbortSignal
 }
 
-/** One request on its way, and how many wait for it. */
+/** A pending request, and the number of callers that wait for it. */
 interface Flight<T> {
   answer: Promise<T>
   waiting: number
   abort: AbortController
 }
 
-/** Answers that are kept. */
-const MAX_KEPT = 500
+/** Cached answers. */
+const MAX_CACHED = 500
 
 export class Lookups<T extends object> {
   readonly #rules: LookupRules
-  readonly #kept: LRUCache<string, T>
+  readonly #cache: LRUCache<string, T>
   readonly #flights = new Map<string, Flight<T>>()
   readonly #take: (userId: string) => Promise<void>
 
   constructor(rules: LookupRules) {
     this.#rules = rules
     const { freshMs, clock } = rules
-    this.#kept = new LRUCache({
-      max: MAX_KEPT,
+    this.#cache = new LRUCache({
+      max: MAX_CACHED,
       ttl: freshMs,
       ...(clock === undefined ? {} : { perf: { now: clock }, ttlResolution: 0 }),
     })
@@ -56,9 +54,8 @@ export class Lookups<T extends object> {
   }
 
   /**
-   * `ask` gets a signal that ends it at the time limit, or when the last caller stopped waiting.
-   * Only a success is cached. Throws what `ask` throws; `timeout`, `cancelled` and `rate_limited`
-   * are ours.
+   * Aborts `ask` at the time limit, or when no caller waits any more. Only a success is cached.
+   * Throws what `ask` throws, `timeout`, `cancelled` and `rate_limited`.
    */
   async find(
     lookup: Lookup,
@@ -66,13 +63,12 @@ export class Lookups<T extends object> {
   ): Promise<{ found: T; cached: boolean }> {
     const { userId, key, signal } = lookup
     if (signal.aborted) throw cancelled()
-    const kept = this.#kept.get(key)
-    if (kept !== undefined) return { found: kept, cached: true }
+    const cached = this.#cache.get(key)
+    if (cached !== undefined) return { found: cached, cached: true }
     let flight = this.#flights.get(key)
     if (flight === undefined) {
       await this.#take(userId)
-      // Another call may have begun the same meanwhile; then one of the user's lookups was taken
-      // for nothing.
+      // If another call has begun the same lookup by now, one of the user's limit is wasted.
       flight = this.#flights.get(key) ?? this.#begin(key, ask)
     }
     return { found: await this.#join(key, flight, signal), cached: false }
@@ -84,7 +80,7 @@ export class Lookups<T extends object> {
     this.#flights.set(key, flight)
     flight.answer.then(
       (found) => {
-        this.#kept.set(key, found)
+        this.#cache.set(key, found)
         this.#end(key, flight)
       },
       () => this.#end(key, flight),
@@ -96,7 +92,7 @@ export class Lookups<T extends object> {
     if (this.#flights.get(key) === flight) this.#flights.delete(key)
   }
 
-  /** `ask` with the time limit. It ends then even if what it asks does not. */
+  /** Runs `ask` with the time limit, even if that ignores the signal. */
   async #limited(abort: AbortController, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { service, timeoutMs } = this.#rules
     const timer = setTimeout(() => {
@@ -106,14 +102,14 @@ export class Lookups<T extends object> {
     try {
       return await orAborted(ask(abort.signal), abort.signal)
     } catch (error) {
-      // What a library makes of the abort is not the reason.
+      // A library may replace the reason of the abort.
       throw abort.signal.aborted ? abort.signal.reason : error
     } finally {
       clearTimeout(timer)
     }
   }
 
-  /** Wait with the others; the last one who leaves ends the request. */
+  /** Waits for a request, and aborts it when no other caller waits. */
   async #join(key: string, flight: Flight<T>, signal: AbortSignal): Promise<T> {
     flight.waiting++
     try {
@@ -123,7 +119,7 @@ export class Lookups<T extends object> {
     } finally {
       flight.waiting--
       if (flight.waiting === 0) {
-        // At once: a later caller must not join a request that ends.
+        // Removed first: a later caller must not join an aborted request.
         this.#end(key, flight)
         flight.abort.abort(cancelled())
       }
@@ -131,7 +127,7 @@ export class Lookups<T extends object> {
   }
 }
 
-/** The same for the same fields, in whatever order they were written. */
+/** A key that does not depend on the order of fields. */
 export function keyOf(fields: object, userId = ''): string {
   const entries = Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify([userId, entries])
@@ -154,14 +150,7 @@ function cancelled(): ToolFailure {
   return new ToolFailure('cancelled', 'The lookup was cancelled.')
 }
 
-/*
- * So many lookups of one user in a minute. The only file here that imports rate-limiter-flexible.
- */
-
-/**
- * A function that takes one lookup of this user. It throws `rate_limited` when the minute is used
- * up.
- */
+/** Returns a function that counts one lookup of a user, or throws `rate_limited`. */
 function makeUserLimit(perMinute: number): (userId: string) => Promise<void> {
   const limiter = new RateLimiterMemory({ points: perMinute, duration: 60 })
   return async (userId) => {
@@ -172,7 +161,7 @@ function makeUserLimit(perMinute: number): (userId: string) => Promise<void> {
       const retryAfterSeconds = Math.max(1, Math.ceil(refused.msBeforeNext / 1000))
       throw new ToolFailure(
         'rate_limited',
-        `You may look up ${perMinute} times a minute. Nothing was looked up; try again in ${retryAfterSeconds} seconds.`,
+        `The limit is ${perMinute} lookups per minute. Nothing was looked up; try again in ${retryAfterSeconds} seconds.`,
         { retryAfterSeconds },
       )
     }

@@ -1,4 +1,4 @@
-/** One MCP server over stdin and stdout. The only file here that imports the MCP library. */
+/** Serves MCP on stdin and stdout. The only file here that imports the MCP library. */
 import { McpServer, type CallToolResult } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { messageOf } from '@sandlot/shared/base/errors'
@@ -6,12 +6,12 @@ import type { z } from 'zod'
 import type { Log } from './log.ts'
 import { ToolFailure } from './tool-failure.ts'
 
-/** In `_meta` of a request: for whom our own client asks. Limits and caches are per user. */
+/** In `_meta` of a request of our own client: its user, for limits and caches. */
 const USER_META = 'sandlot/user'
 /** In `_meta` of a failed result: `{code, retryAfterSeconds?}`. */
 const FAILURE_META = 'sandlot/failure'
 
-/** Of a client that does not say for whom it asks. */
+/** The user of other clients. */
 const ONE_USER = 'local'
 const MAX_USER_CHARS = 200
 
@@ -20,10 +20,7 @@ interface Caller {
   signal: AbortSignal
 }
 
-/**
- * What a tool found. `notice` is said to the model beside it: that something was left out, and how
- * to get it.
- */
+/** Result of a tool. `notice`, for the model: omissions, and the way to get them. */
 interface Found<O> {
   value: O
   notice?: string
@@ -45,14 +42,14 @@ interface ServerAbout {
   version: string
 }
 
-/** Serve until stdin ends. Every tool only looks things up: none changes anything. */
+/** Serves a read-only tool until stdin ends. */
 export function serveTool<I extends z.ZodObject, O extends z.ZodObject>(
   { name, version }: ServerAbout,
   tool: ServedTool<I, O>,
   log: Log,
 ): void {
-  dieWithoutSecrets(log)
-  // The library's types want a concrete schema.
+  exitWithoutSecrets(log)
+  // The library's types require a concrete schema.
   const inputSchema: z.ZodObject = tool.input
   const outputSchema: z.ZodObject = tool.output
   serveStdio(
@@ -73,7 +70,7 @@ export function serveTool<I extends z.ZodObject, O extends z.ZodObject>(
       )
       return server
     },
-    { onerror: (error) => log.warn({ error: error.message }, 'a message could not be handled') },
+    { onerror: (error) => log.warn({ error: error.message }, 'message not handled') },
   )
   log.info({ tool: tool.name, version }, 'ready')
 }
@@ -85,14 +82,14 @@ async function answer<I extends z.ZodObject, O extends z.ZodObject>(
   log: Log,
 ): Promise<CallToolResult> {
   const began = performance.now()
-  // Never what was asked or found.
+  // Never the arguments or results.
   const note = (outcome: string, cached: boolean): void =>
     log.info({ tool: tool.name, outcome, cached, ms: Math.round(performance.now() - began) }, 'lookup ended')
   try {
     const { value, notice, cached } = await tool.run(args, caller)
     note('completed', cached)
-    const said = notice === undefined ? [] : [{ type: 'text' as const, text: notice }]
-    return { content: [{ type: 'text', text: JSON.stringify(value) }, ...said], structuredContent: value }
+    const notices = notice === undefined ? [] : [{ type: 'text' as const, text: notice }]
+    return { content: [{ type: 'text', text: JSON.stringify(value) }, ...notices], structuredContent: value }
   } catch (thrown) {
     const failure = thrown instanceof ToolFailure ? thrown : bug(thrown, log)
     note(failure.code, false)
@@ -106,8 +103,8 @@ async function answer<I extends z.ZodObject, O extends z.ZodObject>(
 }
 
 function bug(thrown: unknown, log: Log): ToolFailure {
-  log.warn({ error: messageOf(thrown) }, 'a lookup broke')
-  return new ToolFailure('unavailable', 'The lookup broke; the server’s log has the details.', {
+  log.warn({ error: messageOf(thrown) }, 'lookup failed')
+  return new ToolFailure('unavailable', 'The lookup failed; see the server’s log.', {
     cause: thrown,
   })
 }
@@ -117,12 +114,12 @@ function userOf(meta: Record<string, unknown> | undefined): string {
   return typeof user === 'string' && user !== '' ? user.slice(0, MAX_USER_CHARS) : ONE_USER
 }
 
-/** Node would print the whole error, with whatever request it carries. */
-function dieWithoutSecrets(log: Log): void {
-  const die = (error: unknown): never => {
-    log.warn({ error: messageOf(error) }, 'the server broke')
+/** Node would print the whole error, with a request that has credentials. */
+function exitWithoutSecrets(log: Log): void {
+  const exit = (error: unknown): never => {
+    log.warn({ error: messageOf(error) }, 'the server crashed')
     process.exit(1)
   }
-  process.on('uncaughtException', die)
-  process.on('unhandledRejection', die)
+  process.on('uncaughtException', exit)
+  process.on('unhandledRejection', exit)
 }

@@ -1,12 +1,8 @@
-/**
- * Why a lookup gave nothing: a code for programs, and a sentence that says what happened and what
- * to do.
- */
+/** Failure of a lookup: a code for programs, and a message with the next step. */
 
 /**
- * `needs_auth`: no credential, or one that is refused. `refused`: the other side understood the
- * request and will not answer it. `unavailable`: not reachable, or its own fault. `bad_answer`:
- * what came is not what it documents.
+ * `needs_auth`: no credential, or a rejected one. `refused`: the API rejects the request.
+ * `unavailable`: no connection, or an error of the API. `bad_answer`: an unexpected format.
  */
 type FailureCode =
   | 'invalid_arguments'
@@ -23,10 +19,10 @@ type FailureCode =
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure'
   readonly code: FailureCode
-  /** Seconds after which another try may succeed, where the other side said so. */
+  /** Seconds until a retry may succeed, if the API says so. */
   readonly retryAfterSeconds: number | undefined
 
-  /** `message` is shown to the model and to people: no credential, nothing that was not checked. */
+  /** `message` is shown to the model and to users, so it must not have credentials. */
   constructor(
     code: FailureCode,
     message: string,

@@ -48,7 +48,7 @@ describe('lookups', () => {
     second.abort()
     await expect(b).rejects.toMatchObject({ code: 'cancelled' })
     expect(ended?.aborted).toBe(true)
-    // Whoever comes now begins anew.
+    // A later caller starts a new request.
     expect(await lookups.find(ann('a'), () => Promise.resolve({}))).toEqual({ found: {}, cached: false })
   })
 

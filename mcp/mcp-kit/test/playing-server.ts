@@ -28,7 +28,7 @@ export interface SeenRequest {
 export interface PlayingServer {
   url: string
   seen: SeenRequest[]
-  /** What is answered from now on. */
+  /** Sets the next answers. */
   play(...answers: PlayedAnswer[]): void
   close(): Promise<void>
 }

@@ -85,8 +85,8 @@ export async function newSealing(
 }
 
 /**
- * The keys of a backup. `isSigned`: by its format. Earlier versions sealed with the secret itself, so
- * removing a signature does not make a signed backup an unsigned one. Throws `BackupError`:
+ * The keys of a backup. `isSigned`: by its format. Earlier versions sealed with the secret itself,
+ * so removing a signature does not make a signed backup an unsigned one. Throws `BackupError`:
  * `wrong_passphrase`, and `damaged` if the seals are of the other format.
  */
 export async function openSealing(

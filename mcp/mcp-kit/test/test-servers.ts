@@ -1,16 +1,15 @@
 /**
- * For a test file of one of our servers: a server that plays the service it asks, and the server
- * itself as processes beside it. At the end every process is ended, and none of them may have
- * printed a secret.
+ * Processes of one of our servers, and a fake API for them. After the tests every process is stopped,
+ * and none may have printed a secret.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import { type PlayedAnswer, type PlayingServer, playingServer } from './playing-server.ts'
 import { type RunningServer, startServer } from './stdio-server.ts'
 
-export interface ServedBeside {
-  /** Plays the service; before each test it answers as usual, and has seen nothing. */
+export interface TestServers {
+  /** The fake API, reset before each test. */
   readonly service: PlayingServer
-  /** The first process; there from the first test on. */
+  /** The first process. */
   readonly server: RunningServer
   /** Another process, with other settings. */
   start(env?: Record<string, string>): Promise<RunningServer>
@@ -20,21 +19,21 @@ export interface Served {
   /** URL of the program. */
   main: URL
   tool: string
-  /** What every process is given. */
+  /** Environment of every process. */
   env: (serviceUrl: string) => Record<string, string>
-  /** What the first one is given besides. */
+  /** Further environment of the first process. */
   first: Record<string, string>
   usual: () => PlayedAnswer
-  /** What no process may print. */
+  /** Texts that no process may print. */
   secrets: readonly (string | RegExp)[]
 }
 
 /** Call once, outside of every test. */
-export function servedBeside({ main, tool, env, first, usual, secrets }: Served): ServedBeside {
+export function startTestServers({ main, tool, env, first, usual, secrets }: Served): TestServers {
   let service: PlayingServer | undefined
   let server: RunningServer | undefined
   const started: RunningServer[] = []
-  const beside: ServedBeside = {
+  const servers: TestServers = {
     get service() {
       return there(service)
     },
@@ -49,7 +48,7 @@ export function servedBeside({ main, tool, env, first, usual, secrets }: Served)
   }
   beforeAll(async () => {
     service = await playingServer()
-    server = await beside.start(first)
+    server = await servers.start(first)
   })
   beforeEach(() => service?.play(usual()))
   afterEach(() => void service?.seen.splice(0))
@@ -63,7 +62,7 @@ export function servedBeside({ main, tool, env, first, usual, secrets }: Served)
     }
     await service?.close()
   })
-  return beside
+  return servers
 }
 
 function there<T>(one: T | undefined): T {
