@@ -123,7 +123,7 @@ if [[ ${1:-} != --full ]]; then
   exit 0
 fi
 
-# The other image may be made meanwhile; this one takes minutes.
+# Releases the lock of the smaller image: this build takes minutes.
 exec 9<"$docker/sandbox-full/Dockerfile"
 flock 9
 full_content=$(full_hash)

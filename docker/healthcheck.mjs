@@ -1,7 +1,7 @@
-// Is this process alive? For HEALTHCHECK, without curl in the image.
+// Checks that a process is alive, for HEALTHCHECK, without curl in the image.
 //   node healthcheck.mjs http://127.0.0.1:8002/healthz     an HTTP server that answers 2xx
-//   node healthcheck.mjs /data/run/agent.sock              a Unix socket that somebody listens on
-// Of several targets one is enough; $HOSTNAME in them is this container's.
+//   node healthcheck.mjs /data/run/agent.sock              a Unix socket with a listener
+// One of several targets is enough; $HOSTNAME in them is this container's.
 import { get } from 'node:http'
 import { connect } from 'node:net'
 

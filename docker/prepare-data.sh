@@ -9,9 +9,9 @@ set -eu
 data=$1
 keys=${2:-}
 
-# Half of a Sandlot would be started as if it were all of it.
+# Partly restored data must not be started as if it were complete.
 if [ -e "$data/restoring" ]; then
-  echo "prepare-data: a restore into $data has not ended; run it again, it begins anew (docs/backup.md)" >&2
+  echo "prepare-data: a restore into $data was interrupted; run it again, it starts over (docs/backup.md)" >&2
   exit 1
 fi
 
@@ -41,7 +41,7 @@ move accounts.db
 find "$data/service" -ignore_readdir_race ! -user 10003 -exec chown -h 10003:10003 {} +
 chmod 0700 "$data/service" "$data/service/keys"
 
-# As ai-agent makes them today.
+# Modes of the current ai-agent.
 [ ! -d "$data/keys" ] || chmod 0700 "$data/keys"
 [ ! -d "$data/run" ] || chmod 0750 "$data/run"
 for file in "$data"/sessions.db.before-* "$data/sessions.db.migrating" "$data/run/agent.lock"; do

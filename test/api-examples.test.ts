@@ -63,7 +63,7 @@ function post(path: string, body: object): Promise<Response> {
   })
 }
 
-/** What a shell prints for the example, and the status behind it. */
+/** Output of a shell for the example, and the HTTP status. */
 async function tryOut(example: string): Promise<{ status: number; body: string }> {
   const command = `${example.replaceAll(IN_PAGE, sandlot.url)} -sS -w '\n%{http_code}'`
   const { stdout } = await run('bash', ['-c', command], { env: { ...process.env, KEY: key } })
@@ -136,7 +136,7 @@ function shapeOf(beginning: string): Shape {
   return JSON.parse(written) as Shape
 }
 
-/** What of a value is not written, and what is written and not there. */
+/** Undocumented members of a value, and documented ones that are missing. */
 function problems(value: unknown, shape: Shape, place = ''): string[] {
   if (typeof shape === 'boolean') return []
   if (isList(shape))

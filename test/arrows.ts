@@ -81,7 +81,7 @@ export function arrowProblems(arrows: readonly Arrow[], { allowed, remaining = [
   })
 }
 
-/** What is wrong with the table itself: an arrow that points down (a circle), or one that no file needs. */
+/** Errors in the table itself: an arrow that points down (a cycle), or one that no file needs. */
 export function tableProblems(arrows: readonly Arrow[], { allowed, remaining = [] }: FolderTable): string[] {
   const places = Object.keys(allowed)
   const found = new Set(arrows.map(({ from, to }) => `${from} → ${to}`))

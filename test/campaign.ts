@@ -6,7 +6,6 @@ import { testConfig } from './config.ts'
 
 const { seed, full } = testConfig()
 
-/** What this run was started with. */
 export const campaign = { seed, full } as const
 
 /** `few` in an ordinary run, `all` in a full one: counts, seconds, sizes. */

@@ -46,7 +46,7 @@ const environment: Record<string, string | undefined> = {
   SANDLOT_METRICS_TOKEN: METRICS_TOKEN,
   SANDLOT_BACKUP_DIR: join(folder, 'backups'),
   SANDLOT_BACKUP_PASSPHRASE: 'correct horse battery staple',
-  // Where no registry gives Debian's image the launcher has made one.
+  // Without a registry, the launcher has built this base image.
   BASE: base,
 }
 
@@ -270,7 +270,7 @@ test.skipIf(reason ?? !campaign.full)(
     expect(await resultsOf(say(first, key, 'run `touch kept; pwd`'))).toEqual(['/workspace'])
 
     const waiting = say(second, key, 'run `while [ ! -e stop ]; do sleep 0.2; done; echo stopped`')
-    // As docs/postgresql.md has it for a new version.
+    // The procedure of docs/postgresql.md for a new version.
     for (const agent of (await container('ai-agent')).split('\n')) {
       await docker('exec', agent, 'sh', '-c', 'node /app/ai-agent/dist/agent/drain.js "$HOSTNAME"')
       await docker('rm', '-f', agent)

@@ -192,7 +192,7 @@ describe('the composed deployment', () => {
         }),
       ],
     ])
-    // Of the settings it knows only what is in the addresses that people type.
+    // It has no secret settings.
     expect(names(named('tls')).filter((name) => /KEY|TOKEN|SMTP|OIDC/.test(name))).toEqual([])
   })
 

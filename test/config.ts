@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 
-/** What a test run was started with. `./sandlot test` always gives a seed, the same for every file. */
+/** Options of the test run. `./sandlot test` passes one seed to all files. */
 export function testConfig(): { seed: number; full: boolean } {
   const seed = process.env['SANDLOT_TEST_SEED']
   if (seed !== undefined && !/^\d{1,10}$/.test(seed))
@@ -15,7 +15,7 @@ export function testConfig(): { seed: number; full: boolean } {
 /** The cache of compiled sources halves what a start of Node costs; it knows by their bytes when they have changed. */
 const NODE_COMPILE_CACHE = join(import.meta.dirname, '../node_modules/.cache/node-compile')
 
-/** What a Node process of a test gets of this environment, when it is started with nothing else of it. */
+/** Variables that every Node process of a test needs. */
 export function nodeEnvironment(): Record<string, string> & { PATH: string } {
   return {
     ...clockVariables(),
@@ -32,7 +32,7 @@ export const LOCAL_PROCESS = {
   SANDLOT_TEST_LOCAL_PROCESS: 'true',
 } as const
 
-/** Of a clock that is set ahead, where one is: processes with different clocks misunderstand each other. */
+/** Variables of faketime, if set: all processes must have the same clock. */
 export function clockVariables(): Record<string, string> {
   const set = ['LD_PRELOAD', 'FAKETIME', 'DONT_FAKE_MONOTONIC'].flatMap((name) => {
     const value = process.env[name]
@@ -41,7 +41,7 @@ export function clockVariables(): Record<string, string> {
   return Object.fromEntries(set)
 }
 
-/** What the person has who runs the tests (a home, proxies, certificates), without any setting of Sandlot, and the cache. */
+/** The environment of the user who runs the tests, without any setting of Sandlot. */
 export function personEnvironment(): Record<string, string> {
   const ours = /^(SANDLOT_|OPENAI_|VITEST|NODE_ENV$|NODE_OPTIONS$|PORT$|HOST$|LOG_LEVEL$|CI$)/
   const kept = Object.entries(process.env).flatMap(([name, value]) =>

@@ -1,4 +1,4 @@
-/** Every place that documents settings is generated from one list; a test fails if one is out of date. */
+/** Generates the documentation of settings from one list; a test fails when a file is out of date. */
 import { CONFIG_NAMES } from '@sandlot/shared/config/names'
 
 /** Settings with conventional names, which `CONFIG_NAMES` does not list. */

@@ -1,6 +1,6 @@
 /**
- * How the code of this repository is kept small: rooms that are not too full, no files that are dust, no spreads that only
- * leave an undefined member out, and words that can be searched. Functions from all files to sentences about them.
+ * Rules of style: folders that are not too full, no tiny files, no spreads that only leave an undefined member out, and
+ * words that can be searched. Functions from all files to sentences about them.
  */
 import { posix } from 'node:path'
 import { specifiers, withoutComments } from './import-rules.ts'
@@ -154,7 +154,7 @@ export function wordProblems(files: readonly SourceFile[]): string[] {
         const word = WORDS.exec(comment)?.[0]
         return [
           ...(word === undefined ? [] : [`${at}: “${word}”; say what acts, by its name`]),
-          // Behind code, in an example, or of a link, there is no other line for it.
+          // Comments after code, examples and links cannot be wrapped.
           ...(line.length > COLUMNS &&
           ours.trim() === '' &&
           !/^\s*\* {3,}/.test(comment) &&

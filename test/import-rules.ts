@@ -21,7 +21,7 @@ const DIRECTIONS: Record<string, readonly string[]> = {
   'google-calendar-mcp': ['mcp-kit', 'shared'],
 }
 
-/** Where inside a package another one may be seen, where the direction alone is too much. */
+/** Allowed subpaths of a package, if the direction alone allows too much. */
 const NARROWER: { from: string; to: RegExp; why: string }[] = [
   {
     from: 'storage',
@@ -169,7 +169,7 @@ function leaves(path: string, specifier: string): boolean {
   return !target.startsWith(`${folder}/${name}/`)
 }
 
-/** What the page may import of `shared` that itself imports Node: outside `shared/src/node` nothing may. */
+/** Imports of Node outside of `shared/src/node`: the page imports the rest of `shared`. */
 export function nodeEntryProblems({ path, text }: SourceFile): string[] {
   if (!/^packages\/shared\/src\/(?!node\/)/.test(path)) return []
   return specifiers(text)

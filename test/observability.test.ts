@@ -54,7 +54,7 @@ async function everything(): Promise<{ text: string; series: Map<string, Labels[
     )
     series.set(found['name'] ?? '', [...(series.get(found['name'] ?? '') ?? []), Object.fromEntries(labels)])
   }
-  // What Prometheus adds by itself.
+  // Added by Prometheus itself.
   series.set('up', [{}])
   for (const all of series.values()) for (const labels of all) Object.assign(labels, { job: 'sandlot' })
   return { text, series }
@@ -133,7 +133,7 @@ test.skipIf(!hasPromtool)(
         expr: query.replaceAll('$job', 'sandlot').replaceAll('$__rate_interval', '5m'),
       }))
       writeFileSync(join(folder, 'queries.yaml'), stringify({ groups: [{ name: 'queries', rules }] }))
-      // Four in ten minutes, of which two services tell.
+      // Four in ten minutes, reported by two services.
       const input_series = ['a', 'b'].map((instance) => ({
         series: `sandlot_tool_calls_total{job="sandlot",instance="${instance}",replica="r",outcome="sandbox_lost"}`,
         values: '0+0.4x60',

@@ -23,7 +23,7 @@ const skipped = reason === undefined ? '' : ` (skipped: ${reason})`
 let data: string
 beforeEach(() => void (data = testFolder('data')))
 
-/** As the earlier version made it: content is the name. */
+/** Creates a file of the earlier version; its content is its name. */
 function put(name: string, mode = 0o644): void {
   const path = join(data, name)
   mkdirSync(dirname(path), { recursive: true })
@@ -96,7 +96,7 @@ test.skipIf(reason)(
     const keys = join(data, 'keys')
     prepare('')
     expect(existsSync(join(keys, 'agent-token'))).toBe(false)
-    // What was in the data folder is the service's by now.
+    // Files in the data folder belong to the service by now.
     put('keys/push', 0o644)
     const elsewhere = join(data, 'mounted')
     renameSync(keys, elsewhere)

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { type Arrow, arrowsOf, placeOf, ROOT } from './sbxd-includes.ts'
 import { read, repositoryFiles, type SourceFile } from './source-files.ts'
 
-/** From the ground floor up: each place with those that its files may name, besides the ground. */
+/** From the ground floor up: each place with those that its files may name, plus the ground. */
 const ALLOWED: Record<string, readonly string[]> = {
   base: [],
   wire: [],

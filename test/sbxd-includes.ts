@@ -30,7 +30,7 @@ function includesOf(file: SourceFile): string[] {
   )
 }
 
-/** What a .c file defines at its top level: functions with a body, and variables; with whether the rest sees them. */
+/** Definitions at the top level of a .c file: functions with a body, and variables. */
 function definitionsOf(file: SourceFile): { name: string; isStatic: boolean }[] {
   const found = code(file).matchAll(
     /^(?!extern\b|typedef\b|return\b|#)([A-Za-z_][\w \t*]*?[ \t*])(\w+)(?:\([^;{}]*\)\s*\{|(?:\[[^\]]*\])*\s*[=;,])/gm,

@@ -1,4 +1,4 @@
-/** How many members the exported interfaces of a package have: what a seam does not have, its callers need not know. */
+/** Limits the members of exported interfaces. */
 import { withoutComments } from './import-rules.ts'
 import type { SourceFile } from './source-files.ts'
 

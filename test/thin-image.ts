@@ -20,7 +20,7 @@ const PROGRAMS: Record<string, string> = {
   '@sandlot/google-calendar-mcp': 'mcp/google-calendar-mcp',
 }
 
-/** What the stage `sandlot` of the real Dockerfile copies, and where it is in the folder of `buildThinImage`. */
+/** Sources that the stage `sandlot` of the real Dockerfile copies, and their paths for `buildThinImage`. */
 const COPIES = [
   {
     line: 'COPY --from=node /node/bin/node /usr/local/bin/node',

@@ -76,7 +76,7 @@ describe.skipIf(reason)(`HTTPS by the profile tls${reason ? ` (skipped: ${reason
       CADDY_TLS: 'internal',
       CADDY_PREVIEW_TLS: 'internal',
     }
-    // As the compose file hardens it.
+    // Hardening of the compose file.
     const hardened = [
       '--read-only',
       '--cap-drop=ALL',

@@ -1,4 +1,4 @@
-/** What PostgreSQL cannot hold, in every string and number of every route: the same answer on both databases, never a 500. */
+/** Values that PostgreSQL cannot store, in every string and number of every route: both databases answer alike, never a 500. */
 import { createECDH } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ import { describeOnPostgres } from '../packages/storage/test/support/on-postgres
 
 type Body = Readonly<Record<string, unknown>>
 
-/** What a route takes: names of its body, and `?` before those of its query. Else only the path. */
+/** Routes with the names of their bodies, and `?` before those of their queries. */
 const TAKES = `
 POST /api/setup token name email password
 POST /api/sign-in email password
@@ -99,7 +99,7 @@ POST /api/notices/push endpoint keys
 DELETE /api/notices/push endpoint
 GET /oauth/mcp ?code ?state ?error`
 
-/** Of the names above that take no word. */
+/** Values for names that take no word. */
 const VALUES = JSON.parse(`{
   "access": "take_part", "after": 0, "approval": {"push": true, "mail": true}, "baseUrl": "http://127.0.0.1:1/v1", "columns": 80,
   "connection": {"kind": "http", "url": "http://127.0.0.1:1/mcp", "headers": ["x-key"], "auth": {"type": "none"}},
@@ -113,7 +113,7 @@ const VALUES = JSON.parse(`{
   "shared": {"push": true, "mail": true}, "teams": ["x"], "values": {"named": {"x-key": "v"}}, "was": {"name": "a-name"}
 }`) as Body
 
-/** What a frame takes. */
+/** Names of each frame. */
 const FRAMES = `
 ai_chat requestId sessionId text project follows model
 ai_chat_cancel sessionId toolCallId
@@ -137,7 +137,7 @@ const bodyOf = (names: readonly string[]): Body =>
 /** By route, which names it takes. */
 const NAMES = new Map(rowsOf(TAKES).map(([method, path, ...names]) => [`${method} ${path}`, names]))
 
-/** Of routes that would end the test's own sign-in, or wait for what never comes. */
+/** Routes that would end the test's own sign-in, or never answer. */
 const LEFT_OUT = new Set(['POST /api/sign-out', 'DELETE /api/account/sign-ins', 'GET /api/export'])
 
 /** Three bytes each in UTF-8, and hardly compressed. */

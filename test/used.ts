@@ -101,7 +101,7 @@ function importsOf(path: string, text: string, subpaths: ReadonlyMap<string, str
 
 function fileOf(path: string, written: string, subpaths: ReadonlyMap<string, string>): string {
   if (written.startsWith('.')) return posix.join(posix.dirname(path), written)
-  // What sandbox names as `#shared/…` is shared's.
+  // `#shared/…` in sandbox is a path in shared.
   const specifier = written.replace(/^#shared\//, '@sandlot/shared/')
   const exact = subpaths.get(specifier)
   if (exact !== undefined) return exact

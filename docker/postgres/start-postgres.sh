@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the cluster where there is none, and becomes the server. One that was half made is made anew.
+# Creates the cluster if missing, then becomes the server. An incomplete cluster is created again.
 set -eu
 data=/var/lib/postgresql/15
 

@@ -6,7 +6,7 @@ import { openSessionReader } from '../../packages/storage/src/store/open.ts'
 import type { Person } from './browser.ts'
 import { useWorld } from './fixture.ts'
 
-/** As the settings page makes one: with the cookie, from the same origin. */
+/** Creates a key like the settings page: with the cookie, from the same origin. */
 async function makeKey(someone: Person, origin: string): Promise<string> {
   const answer = await someone.context.request.post('/api/keys', {
     data: { name: 'test' },

@@ -109,7 +109,7 @@ describe('approvals', () => {
     expect(requests()[1]?.body.messages.at(-1)?.content).toContain('second.txt')
   })
 
-  test('Stop while an approval waits, also over a kill: the call was not started, and the session goes on', async () => {
+  test('Stop while an approval waits, also over a kill: the call was not started, and the session continues', async () => {
     const { ada, script, sandlot } = world()
     script(toolCalls([touch('s', 'never.txt')]))
     await ada.say('touch a fourth')

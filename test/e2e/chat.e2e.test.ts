@@ -209,7 +209,7 @@ describe('the main job', () => {
     expect(next()[1]?.body.messages.at(-1)?.content).toContain('60000')
   })
 
-  test('the agent is killed in the middle of a command: the command goes on, its output and outcome are adopted', async () => {
+  test('the agent is killed in the middle of a command: the command continues, its output and outcome are adopted', async () => {
     const { ada, script, sandlot } = world()
     const { requests } = script(
       toolCalls([

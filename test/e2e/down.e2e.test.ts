@@ -32,7 +32,7 @@ afterEach(async () => {
   await rm(data, { recursive: true, force: true })
 })
 
-/** What ann’s sandbox says to this, by a controller that is then gone as an agent that was killed: the sandbox goes on. */
+/** Output of a command in ann’s sandbox. The controller then ends like a killed agent, and the sandbox runs on. */
 async function inOurs(command: string): Promise<string> {
   const store = await openSessionStore(join(data, 'sessions.db'))
   const controller = ours.controller({ ledger: store.ledger })
@@ -117,6 +117,6 @@ test.each([
   expect(await ours.containers()).toEqual([])
   expect(await ours.volumes()).toEqual([])
   expect((await shell(other, 'cat file')).output).toBe('theirs\n')
-  // The ledger knows of nobody either: who comes back begins anew.
+  // The ledger is empty too: returning users start with an empty workspace.
   expect(await inOurs('ls')).toBe('')
 })

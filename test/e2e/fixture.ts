@@ -1,4 +1,4 @@
-/** What every end-to-end test stands on: a scripted provider, a Sandlot of its own, a browser with a signed-in person. */
+/** Fixture of every end-to-end test: a scripted provider, a Sandlot, a browser with a signed-in user. */
 import { writeFile } from 'node:fs/promises'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, onTestFailed } from 'vitest'

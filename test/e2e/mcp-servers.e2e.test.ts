@@ -80,7 +80,7 @@ test('servers are added, signed in to, used in a chat, and refused with a senten
   await line('calendar').getByRole('button', { name: 'Sign in to calendar' }).click()
   await line('calendar').getByText('Ready').waitFor()
 
-  // Of one's own: not in this network, not under a name that is taken.
+  // A user's own server: not in this network, not under a name that is taken.
   await page.goto('/settings/servers')
   await page.getByRole('list', { name: 'MCP servers of this Sandlot' }).getByText('Ready').waitFor()
   await page.setViewportSize({ width: 390, height: 900 })

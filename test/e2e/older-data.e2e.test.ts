@@ -1,6 +1,6 @@
 /**
- * Data folders that earlier versions have written (test/fixtures/older-data): everything in them is there, and the prompt
- * that waited goes on.
+ * Data folders of earlier versions (test/fixtures/older-data): all content is available, and a pending prompt
+ * resumes.
  */
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'

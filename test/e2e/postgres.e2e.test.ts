@@ -36,7 +36,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
   }, 120_000)
   afterAll(() => stack.disposeAsync())
 
-  test('a command goes on over a crash of the agent, and is found afterwards', async () => {
+  test('a command continues over a crash of the agent, and is found afterwards', async () => {
     const command = 'echo armadillo one; sleep 4; echo armadillo two'
     provider.add(
       toolCalls([{ id: 'call_1', name: 'run_shell_command', args: { command } }]),

@@ -37,7 +37,7 @@ export interface RunningSandlot {
 /** A checkout with its packages, whose sources the processes run from. */
 export interface Version {
   root: string
-  /** What its processes have beside what all have. */
+  /** Further environment of its processes. */
   environment?: Record<string, string>
 }
 export const THIS_VERSION: Version = { root }
@@ -46,7 +46,7 @@ export const THIS_VERSION: Version = { root }
 export interface Replica {
   /** Its `SANDLOT_REPLICA`. */
   name: string
-  /** What its next start is of. */
+  /** Version of its next start. */
   version: Version
   /** False: it has ended. */
   runs(): boolean
@@ -64,11 +64,11 @@ export interface SandlotOptions {
   fill?: (data: string) => void
   /** PostgreSQL in place of files. */
   database?: string
-  /** How many ai-agents, and as many services. Default 1. */
+  /** Number of agents and of services. Default 1. */
   replicas?: number
-  /** What is started. Default: this one. */
+  /** Version to start. Default: this one. */
   version?: Version
-  /** What the ai-agent with this number, from 0, has beside what all have. */
+  /** Further environment of the agent with this number, from 0. */
   agentOf?: (replica: number) => Record<string, string>
 }
 

@@ -12,7 +12,7 @@ const touch = (id: string, file: string) => ({
   args: { command: `touch ${file}; ls` },
 })
 
-/** As the page of this person does. */
+/** Sends a request like the page of this user. */
 async function send<T>(who: Person, method: 'POST' | 'DELETE', path: string, data?: object): Promise<T> {
   const { origin } = new URL(who.page.url())
   const answer = await who.page.request.fetch(path, { method, data, headers: { origin } })

@@ -1,4 +1,4 @@
-/** What works without a Docker engine, and what says that it does not. */
+/** Sandlot without a Docker engine: features that work, and messages of those that do not. */
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Socket } from 'node:net'
@@ -21,7 +21,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-// As a frozen engine: its kernel takes connections, and nobody answers them.
+// A frozen engine: its kernel accepts connections, and no process answers.
 const held = new Set<Socket>()
 const frozen = createServer((socket) => held.add(socket.on('error', () => {}))).listen(
   join(folder, 'frozen.sock'),
@@ -32,9 +32,9 @@ afterAll(() => {
   frozen.close()
 })
 
-/** In this world there is no engine, and whoever needs one hears it. */
+/** Tests without an engine: everything that needs one says so. */
 function saysSo(world: () => World): void {
-  test('the chat says so, the model is told, nothing hangs', async () => {
+  test('the chat says so, the model gets a result, nothing hangs', async () => {
     const { ada, script, sandlot } = world()
     const { requests } = script(
       toolCalls([{ id: 'c', name: 'run_shell_command', args: { command: 'true' } }]),

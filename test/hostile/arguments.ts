@@ -59,7 +59,7 @@ export const rows: Row[] = [
         LINES: 'a\nb',
       }
       const said = await runRaw(box, ['/bin/bash', '-c', 'echo "$LINES"'], env)
-      // Where the loader's complaint stands among them depends on which stream is read first.
+      // The place of the loader's message depends on which stream is read first.
       expect(said.replace(/^ERROR: ld\.so.*\n/gm, '')).toMatch(/sourced\na\nb\n/)
       // The next command does not know of it.
       expect((await me.shell('echo "${BASH_ENV-}${ENV-}${LD_PRELOAD-}"; rm evil.sh')).output).toBe('\n')

@@ -138,7 +138,7 @@ test('I09 nothing that the agent, the gate and the store keep to themselves is i
   expect(hits).toEqual(['/workspace/own.txt'])
   expect(Number(files)).toBeGreaterThan(100)
 
-  // What was to be found is really there: the agent sent its key, the store has what was said, the gate was used.
+  // The canaries were really used: the agent sent its key, the store has the messages, the gate has a log.
   expect(JSON.stringify(provider.requests.map(({ headers }) => headers))).toContain(said.modelKey)
   expect(gate.log()).toContain('"msg":"created"')
   await folder.killAll()

@@ -183,7 +183,7 @@ export const rows: Row[] = [
       const sandbox = await stage.controller.acquire('noisy')
       const { id } = sandbox
       await stage.controller.stop('noisy')
-      // As process 1 begins: noise first, then a handshake with the key that it does not have yet.
+      // Imitates the start of process 1: noise first, then a handshake with the key that it does not have yet.
       const stream = await stage.fixture.backend.openStream(id)
       await stage.fixture.backend.start(id)
       stream.write('{"stream":true,"stdin":true,"stdout":true,"hijack":true}')

@@ -4,7 +4,7 @@ import { expect } from 'vitest'
 import { all, closed, EPERM, prints, type Row, systemCalls } from './row.ts'
 import { rows as calls } from './system-calls.ts'
 
-/** What the engine gives, less what some engines leave out. */
+/** Devices of every engine. */
 const DEVICES = 'fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero'
 
 /** Puts every line of /proc/mounts that is not the container's own on the screen. */

@@ -35,7 +35,7 @@ async function ticks(sandbox: Sandbox): Promise<number> {
   return Number(output.trim())
 }
 
-/** Whether a sandbox has stopped using the processor. */
+/** True when a sandbox no longer uses the processor. */
 async function settled(box: Sandbox): Promise<boolean> {
   const before = await ticks(box)
   await shell(box, 'sleep 0.5')

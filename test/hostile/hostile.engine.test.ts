@@ -68,7 +68,7 @@ async function play(act: Act, skip: (reason: string) => void): Promise<void> {
   }
 }
 
-/** What a row rejects with says which one it was. */
+/** Adds the name of the row to its error. */
 async function named(row: Row, open: Stage): Promise<void> {
   try {
     await row.run(open)

@@ -23,7 +23,6 @@ const TOOLS: [string, (folder: string) => Record<string, unknown>][] = [
 const tell = (name: string): string =>
   `'#!/bin/sh\\ntouch /workspace/ran-${name}\\n[ ! -t 0 ] && cat \\"$@\\" 2>/dev/null\\nexit 0\\n'`
 
-/** What a command that nobody is asked about has run. */
 /** Names of the programs that ran, of commands that end so where nobody answers a question. */
 async function ran(
   me: ToolCaller,

@@ -44,7 +44,7 @@ async function holding(
   return {
     async ask() {
       await running.writeStdin(Buffer.from('there\n')).catch((error: unknown) => {
-        // Whoever was killed hears nothing any more.
+        // The process may have been killed already.
         if (!(error instanceof SandboxError && error.code === 'cancelled')) throw error
       })
       let said = ''
@@ -87,7 +87,7 @@ export const rows: Row[] = [
       const { output } = await me.shell('head -c 2G /dev/zero > /tmp/full; stat -c %s /tmp/full')
       expect(output).toMatch(/No space left/)
       const bytes = Number(output.trim().split('\n').at(-1))
-      // What an earlier row has left there is a part of it.
+      // Files of an earlier row count too.
       expect(bytes).toBeGreaterThan(STAGE_LIMITS.tmpBytes * 0.9)
       expect(bytes).toBeLessThanOrEqual(STAGE_LIMITS.tmpBytes)
       expect((await me.shell('seq 1000 | sort -rn | tail -1; rm /tmp/full')).output).toBe('1\n')
@@ -114,7 +114,7 @@ export const rows: Row[] = [
       )
       const result = await me.shell(`exec perl -e '$x = "a" x (1 << 33)'`, { timeoutMs: 60_000 })
       expect(result).toMatchObject({ status: 'failed', reason: 'out_of_memory' })
-      // What cannot be freed by a kill is at most a quarter of the memory.
+      // Memory that a kill cannot free is at most a quarter.
       expect((await me.shell(`perl -e 'my $x = "a" x (300 << 20); print length $x'`)).output).toBe(
         '314572800',
       )

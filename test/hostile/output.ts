@@ -8,7 +8,7 @@ import type { Row } from './row.ts'
 
 const ESC = '\u001b'
 
-/** What a terminal would obey, as the arguments of printf. */
+/** Control sequences of terminals, as arguments of printf. */
 const SEQUENCES: Record<string, string> = {
   'the clipboard (OSC 52)': String.raw`\033]52;c;ZXZpbA==\a`,
   'the title (OSC 0 and 2)': String.raw`\033]0;evil\a\033]2;evil\033\\`,

@@ -185,7 +185,7 @@ export const rows: Row[] = [
       const again = async (work: () => Promise<unknown>): Promise<void> => {
         while (!state.over) await work().catch(note)
       }
-      // Killing a crowd takes a reset longer, so that others begin meanwhile.
+      // A reset takes longer while it kills many processes, so that others begin during it.
       const crowd = 'for i in {1..100}; do sleep 300 & done; wait'
       const [short, shorter] = ['sleep 0.05; echo on', 'echo on']
       const going = [crowd, short, short, shorter, shorter, shorter].map((command) =>

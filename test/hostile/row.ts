@@ -19,11 +19,11 @@ export interface Row {
 export interface FilterRow extends Row {
   run(place: FilterPlace): Promise<void>
   skip?(place: FilterPlace): string | undefined
-  /** What its system calls must answer, as {@link systemCalls} has them. */
+  /** Expected results of its system calls, in the form of {@link systemCalls}. */
   calls?: Record<string, SystemCallAnswer>
 }
 
-/** Where such a row is played: a sandbox, or this machine behind the filter. */
+/** Place in which such a row runs: a sandbox, or this machine under the filter. */
 export interface FilterPlace {
   me: { shell(command: string): Promise<Pick<ToolResult, 'code' | 'signal' | 'output'>> }
   /** `uname -m` of it. */
@@ -128,7 +128,7 @@ export async function noStrangers(caller: ToolCaller): Promise<void> {
   await expect.poll(async () => (await caller.shell(STRANGERS)).output, { timeout: 10_000 }).toBe('')
 }
 
-/** A call that goes on: resolves with its first output, rejects when it ends before it has printed anything. */
+/** Starts a call. Resolves with its first output, rejects when it ends without any. */
 export async function begun(
   caller: ToolCaller,
   command: string,
@@ -140,7 +140,7 @@ export async function begun(
     throw new Error(`It ended before it printed anything: ${JSON.stringify(result)}`)
   })
   const cancel = await Promise.race([first.promise, tooSoon])
-  // Whoever waits for the end hears of a failure there.
+  // `ended` reports the failure.
   void Promise.allSettled([tooSoon])
   return { ended, cancel }
 }

@@ -1,6 +1,6 @@
 /**
- * What each person can reach of a chat: every route and every frame, by what their share gives. The service and the agent as
- * processes, with a real store; what a right gives is said once, in `RIGHTS`.
+ * Access to a chat by each role of a share, over every route and every frame. The service and the agent run as processes,
+ * with a real store; `RIGHTS` lists the rights.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerFrame } from '@sandlot/shared/chat/frames'
@@ -18,7 +18,7 @@ import { LOCAL_PROCESS } from '../config.ts'
 
 type Right = 'read' | 'take_part' | 'approve' | 'own'
 
-/** Who there is, and what they may do; nothing: for them the chat does not exist. */
+/** Users and their rights; without any, the chat does not exist for them. */
 const RIGHTS: Record<string, readonly Right[]> = {
   owner: ['read', 'take_part', 'approve', 'own'],
   approver: ['read', 'take_part', 'approve'],
@@ -129,7 +129,7 @@ afterAll(async () => {
   await provider.close().catch(() => undefined)
 })
 
-/** What is asked, the right that it needs, and what it does beyond that where the right is there. */
+/** Method, path, required right, body. */
 const at = (path: string): string => `/api/sessions/${CHAT}${path}`
 const ROUTES: [string, string, Right, object?][] = [
   ['GET', at(''), 'read'],
@@ -180,7 +180,7 @@ describe('by HTTP', () => {
     const found: Record<string, string> = {}
     const wanted: Record<string, string> = {}
     for (const [method, path, right, body] of ROUTES) {
-      // What would end it for the rows behind.
+      // Would end the chat for later rows.
       if (name === 'owner' && (method === 'DELETE' || path.endsWith('/cancel'))) continue
       if (path.endsWith('/cancel') && expected(name, right) === 'allowed') continue
       const answer = await ask(name, method, path, body)
@@ -206,7 +206,7 @@ describe('by HTTP', () => {
   })
 })
 
-/** What the first frame says that answers; undefined: none did within the time. */
+/** The first frame that answers; undefined after the time limit. */
 async function answerTo(
   tab: Tab,
   frame: object,
@@ -227,7 +227,7 @@ const openTab = (name: string): Promise<Tab> =>
 
 const FRAMES: [object, Right][] = [
   [{ type: 'ai_chat_resume', after: 0 }, 'read'],
-  // Of a message that is not theirs.
+  // A message of another user.
   [{ type: 'ai_chat_unqueue', messageId: 'm_none' }, 'own'],
   [{ type: 'ai_chat_cancel', toolCallId: 'none' }, 'take_part'],
   [{ type: 'ai_chat_approve', toolCallId: 'none', optionId: 'allow_once' }, 'approve'],

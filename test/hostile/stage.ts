@@ -1,4 +1,4 @@
-/** Where the rows play: a controller, an attacker's real sandbox and a neighbour's, on the real engine. */
+/** Stage of the rows: a controller, an attacker's real sandbox and a neighbour's, on the real engine. */
 import { existsSync } from 'node:fs'
 import { readdir, readFile, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -86,7 +86,7 @@ async function engineFolder(): Promise<string | undefined> {
   return readable ? folder : undefined
 }
 
-/** What the engine keeps of one container on the host's disk, by path; a folder that changes while it is read is read again. */
+/** Paths of the engine's files for one container on the host; retries while a folder changes. */
 export async function hostFiles(stage: Stage, containerId: string): Promise<string[]> {
   if (stage.engineFolder === undefined) return []
   const upper = await upperFolder(containerId)

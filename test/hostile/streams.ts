@@ -6,7 +6,7 @@ import { expect } from 'vitest'
 import type { CommandExit, RunningCommand, RunRequest, Sandbox } from '../../packages/sandbox/src/sandbox.ts'
 import type { Row } from './row.ts'
 
-/** To its end, with everything that it printed. `use` goes on meanwhile; `begun` is its first output, or the end without any. */
+/** Runs a command to its end. `use` runs at the same time; `begun` is the first output, or the end without any. */
 async function play(
   box: Sandbox,
   request: Omit<RunRequest, 'id'>,
@@ -39,7 +39,7 @@ for _ in range(3000):
   except BlockingIOError: pass
 os.write(2, str(wrote).encode())`
 
-/** What is made there, and what is in the place of the file afterwards. */
+/** Command that creates an obstacle, and the kind of file in its place afterwards. */
 const PLACES = [
   ['mkfifo .tool-outputs/.sessions', 'regular file'],
   ['mkdir -p .tool-outputs/.sessions/x', 'directory'],
@@ -109,7 +109,7 @@ export const rows: Row[] = [
     async run({ sandbox }) {
       const box = await sandbox()
       const session = randomBytes(4).toString('hex')
-      // What is open there is what every shell has: the session's own memory cannot be met by its number.
+      // Same open files as in every shell: the session's own memory file has no reachable number.
       const open = { command: 'cd /proc/$$/fd; echo *' }
       expect((await play(box, { ...open, session })).out).toBe((await play(box, open)).out)
       await play(box, { command: 'cd', session })
@@ -139,7 +139,7 @@ export const rows: Row[] = [
     what: 'something else in the place of the file for sessions and the folder for outputs: both go on without',
     async run({ sandbox, me }) {
       const box = await sandbox()
-      // What earlier rows left there is not looked at.
+      // Ignores files of earlier rows.
       const { output: before } = await me.shell('find /tmp -mindepth 1 | wc -l')
       for (const [place, after] of PLACES) {
         // One that is new, so that it is written each time.
@@ -156,7 +156,7 @@ export const rows: Row[] = [
           code: 0,
           length: 108_894,
         })
-        // Whoever writes the sessions answers the file requests too, one after the other: it is written, or has been given up.
+        // One process writes sessions and answers file requests in order, so the write has ended by now.
         expect(await box.files.stat(''), place).toMatchObject({ kind: 'directory' })
         const { output: there } = await me.shell('stat -c %F .tool-outputs/.sessions 2>/dev/null')
         expect(there.trim(), place).toBe(after)

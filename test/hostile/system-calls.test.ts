@@ -18,14 +18,14 @@ import {
 import { EPERM, type FilterPlace, type SystemCallAnswer } from './row.ts'
 import { filterRows } from './system-calls.ts'
 
-/** Of an ioctl that the filter lets through, on what is no terminal. */
+/** Error of a permitted ioctl on a file that is not a terminal. */
 const ENOTTY = 25
 
 let compiler: FilterCompiler
 let place: FilterPlace
 let scratch: string
 let arm64: CompiledFilter
-/** Of x86-64, whose numbers the rows have. */
+/** Names for x86-64, whose numbers the rows have. */
 let names: Map<number, string>
 beforeAll(async () => {
   const profile = await readSeccompProfile()
@@ -33,7 +33,7 @@ beforeAll(async () => {
   arm64 = await compiler.compile(profile, 'aarch64')
   names = await compiler.names('x86_64')
   scratch = await mkdtemp(join(tmpdir(), 'sandlot-filter-'))
-  // Whoever runs behind the filter is nobody, and compiles a program there.
+  // The user `nobody` runs under the filter, and compiles a program there.
   await chmod(scratch, 0o777)
   place = {
     architecture: ownArchitecture,
@@ -87,7 +87,7 @@ function value(argument: string): bigint {
   return argument === 'self' ? 4_711n : BigInt(argument)
 }
 
-/** What the filter does where a kernel behind it answers so: an errno of the kernel’s own means that the call got there. */
+/** Expected action of the filter for an answer: another errno means that the call reached the kernel. */
 function ofTheFilter(expected: SystemCallAnswer): FilterAnswer {
   if (expected === 'closed') return EPERM
   return expected === 'open' || expected === ENOTTY ? 'allow' : expected

@@ -11,7 +11,7 @@ const NEVER_ALLOWED =
 /** `clone` and `clone3` with one namespace flag each, and unshare and setns with it. */
 const NAMESPACE_FLAGS = [0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000]
 
-/** What the filter alone decides; system-calls.test.ts plays these where there is no container. */
+/** Decisions of the filter; system-calls.test.ts also checks these without a container. */
 export const filterRows: FilterRow[] = [
   closed('E08', 'unshare -Urm true'),
   closed('E08', 'unshare -n true'),

@@ -12,14 +12,13 @@ import type { Mode } from '../../packages/shared/src/chat/mode.ts'
 import type { Rule } from '../../packages/shared/src/chat/rules.ts'
 import type { Sandboxes } from '../../packages/sandbox/src/controller/sandboxes.ts'
 
-/** What a person or a model would know of a call, and its stored bytes. */
+/** Result of a call for users and the model, and its stored bytes. */
 export interface ToolResult {
   status: 'completed' | 'failed'
-  /** Of a failed call. */
   reason?: string
   code?: number
   signal?: string
-  /** As the tool counted them. */
+  /** Counted by the tool. */
   bytes: number
   /** The stored output, at most its first 4 MiB, as text with invalid bytes replaced. */
   output: string
@@ -37,7 +36,7 @@ export interface CallOptions {
   timeoutMs?: number
   /** Default yolo: nobody is asked. What asks is denied. */
   mode?: Mode
-  /** Of the user. Default none. */
+  /** Rules of the user. Default none. */
   rules?: readonly Rule[]
 }
 

@@ -1,5 +1,5 @@
 /**
- * What must be true after every row, whatever it did: the supervisor answers, nothing of the command is left, the
+ * Invariants after every row: the supervisor answers, nothing of the command is left, the
  * controller did not stall or grow, the host has no new file, the neighbour noticed nothing.
  *
  * Times are compared with what they were idle and with a control at the same moment, because the machine that runs this
@@ -22,9 +22,9 @@ import { freeBytes, hostFiles, type Stage } from './stage.ts'
 /** Milliseconds that the table asks for on an idle machine. */
 const ANSWER_MS = 100
 const STALL_MS = 50
-/** How many times as long as the control at the same moment it may take on a loaded one: it has more processes to wait for. */
+/** Allowed factor over a simultaneous control, on a loaded sandbox with more processes to wait for. */
 const LOADED = 10
-/** How many times as long as an idle `true` one of the neighbour's may take, as the table has it. */
+/** Allowed factor of the neighbour's `true` over an idle one, from the table. */
 const NEIGHBOUR = 3
 /** Between two looks of an idle event loop, which its delay includes. */
 const LOOP_LOOKS_MS = 5
@@ -44,7 +44,7 @@ export interface Findings {
   slow: string[]
 }
 
-/** What was seen, for the summary of a run. Milliseconds and bytes. */
+/** Worst values of a run, in milliseconds and bytes. */
 export interface Worst {
   answerMs: number
   stallMs: number
@@ -159,7 +159,7 @@ async function idleTimes(stage: Stage, control: Control): Promise<Watch['idle']>
   return { trueMs: Math.max(...times), spawnMs: Math.max(...spawns) }
 }
 
-/** How long each of these `true` took, one after another. Rejects when one takes longer than ten seconds. */
+/** Durations of consecutive `true`. Rejects when one takes longer than ten seconds. */
 async function answerTimes(sandbox: Sandbox, count: number): Promise<number[]> {
   const times: number[] = []
   for (let i = 0; i < count; i += 1) {
@@ -184,7 +184,7 @@ function orSilent<T>(answer: Promise<T>): Promise<T> {
   ])
 }
 
-/** One `true` of the neighbour every 100 ms until told to stop, five at least. */
+/** Runs `true` in the neighbour's sandbox every 100 ms until `stop`, at least five times. */
 async function probeNeighbour(stage: Stage, stop: AbortSignal): Promise<number[]> {
   const times: number[] = []
   while (!stop.aborted || times.length < 5) {

@@ -70,12 +70,12 @@ export class Said {
   /** Resolves when the prompt has ended. */
   readonly done: Promise<void>
   sessionId = ''
-  /** What was printed and said, also while it goes on. */
+  /** Output and text so far. */
   text = ''
 
   constructor(client: Client, services: number, body: object, first: number) {
     this.done = this.#follow(client, services, body, first)
-    // Whoever waits for it gets its reason.
+    // A caller that awaits `done` receives the reason.
     this.done.catch(() => undefined)
   }
 

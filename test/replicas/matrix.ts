@@ -1,4 +1,4 @@
-/** What is made to fail, when, and how; docs/growing.md has the same rows for people. */
+/** Cases of failures; docs/growing.md has the same rows for users. */
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/base/errors'
@@ -15,11 +15,11 @@ const MOMENTS = ['a command prints', 'between START and its answer'] as const
 type Moment = (typeof MOMENTS)[number]
 
 export interface Row {
-  /** As docs/growing.md calls it. */
+  /** Name in docs/growing.md. */
   victim: string
   /** With a single agent and service too. */
   alone?: true
-  /** What was committed last is gone: what a reader has seen may be. */
+  /** The last commits are lost, and a reader may have seen them. */
   loses?: true
   /** Nothing can be stored for a while: the prompt may end with an error, and the command with it. */
   mayEnd?: true
@@ -228,7 +228,7 @@ export const ROWS: readonly Row[] = [
     mayEnd: true,
     async inject({ fillDisk, postgres, rows }) {
       const makeRoom = fillDisk()
-      // Its log goes on in a new file, for which there is no space: the server crashes, and may end.
+      // Its log continues in a new file, for which there is no space: the server crashes, and may end.
       await rows('select pg_switch_wal()').catch(() => undefined)
       await sleep(FULL_MS)
       makeRoom()
@@ -263,7 +263,7 @@ export const CASES: readonly Case[] = ROWS.flatMap((row) =>
   MOMENTS.map((moment) => ({ name: `${row.victim}, while ${moment}`, row, moment })),
 )
 
-/** What is printed of it. */
+/** Runs a case. Returns a line for the report. */
 export async function runCase(world: World, { row, moment, name }: Case): Promise<string> {
   const { sandlot, proxies } = world
   const several = sandlot.agents.length > 1
@@ -298,7 +298,7 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
   const began = performance.now()
   await row.inject(world, { person: person.id, client: person, owner })
   const injected = performance.now() - began
-  // What is held belongs to those who were killed, or goes on now.
+  // Held traffic belongs to killed processes, or continues now.
   for (const { engine } of proxies) engine.restore()
   if (!several) await sandlot.agents[0]?.start()
   const taken = await eventually('an owner that lives', () => world.ownerOf(person.id), 60_000)
@@ -411,7 +411,7 @@ export class Neighbour {
     this.#client = client
   }
 
-  /** Goes on until `stop`; resolves when there is something to compare with. */
+  /** Measures until `stop`; resolves with the first value to compare with. */
   async watch(ms: number): Promise<void> {
     const goOn = async (): Promise<void> => {
       while (!this.#stopped) {

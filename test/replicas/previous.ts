@@ -11,7 +11,7 @@ import { ROOT } from '../source-files.ts'
 const run = promisify(execFile)
 const MOST_BYTES = 2 ** 26
 
-/** Of a release: the one before. */
+/** Version to roll out from; for a release, the release before. */
 const COMMIT = 'e8fef5669c0a829997ef85b398a17cfeb3e1e25f'
 
 /** Why it cannot be made here; undefined: it can. */

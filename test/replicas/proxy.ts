@@ -9,9 +9,9 @@ import { Transform, type TransformCallback } from 'node:stream'
 export interface Proxy {
   /** Ends all connections, and refuses new ones. */
   cut(): void
-  /** Nothing passes any more in either direction, also of new connections, and no end is told of it. */
+  /** Holds all traffic, new connections included, without closing them. */
   hold(): void
-  /** As before: what was held passes. */
+  /** Passes traffic again, held data included. */
   restore(): void
   /**
    * Resolves when a client has sent this text, and soon behind it `soon`, which pass; the answer, and
@@ -144,7 +144,7 @@ class Gate extends Transform {
 const NOTIFICATION = 'A'.charCodeAt(0)
 const HEADER_BYTES = 5
 
-/** What PostgreSQL sends on one connection without TLS: a letter, a length that counts itself, the rest. */
+/** Parses PostgreSQL messages without TLS: a letter, a length that includes itself, the rest. */
 class BackendMessages {
   #rest = Buffer.alloc(0)
 

@@ -1,4 +1,4 @@
-/** What fails while several agents and services work, and what is true afterwards: the rows of `matrix.ts`. */
+/** Failures of several agents and services, and their effects: the rows of `matrix.ts`. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, onTestFailed, test } from 'vitest'
 import { accountsMigrations } from '../../packages/storage/src/accounts/migrations.ts'
@@ -13,7 +13,7 @@ import { rollOut } from './roll-out.ts'
 import { type World, openWorld } from './world.ts'
 
 const REPLICAS = 2
-/** Of what a full run takes all. */
+/** Cases of an ordinary run. */
 const FEW = 3
 
 const missing =
@@ -24,7 +24,7 @@ const missing =
       : undefined
 if (missing !== undefined) process.stderr.write(`replicas: left out, ${missing}\n`)
 
-/** As a later version does: columns and tables more. */
+/** Adds columns and tables like a later version. */
 async function migrateFurther(database: string): Promise<void> {
   const adds =
     (table: string): Migrations[string] =>

@@ -10,7 +10,7 @@ import type { Client, Said } from './client.ts'
 import { Neighbour, answer, checkLog, linesOf, neighbourOf } from './matrix.ts'
 import type { World } from './world.ts'
 
-/** What goes on all the while: a command that ends when it is told, and an open approval at every service. */
+/** Work during the roll-out: a command that ends on demand, and an open approval at every service. */
 interface Working {
   person: Client & { id: string }
   token: string
@@ -68,7 +68,7 @@ async function replace(replica: Replica, version: Version): Promise<void> {
   await replica.start()
 }
 
-/** What is printed of it. An ordinary run replaces the first agent and the first service alone. */
+/** Returns a line for the report. An ordinary run replaces only the first agent and service. */
 export async function rollOut(world: World, version: Version): Promise<string> {
   const { agents, services } = world.sandlot
   const [first, second] = agents
@@ -81,7 +81,7 @@ export async function rollOut(world: World, version: Version): Promise<string> {
 
   await drain(world, version, first)
   await replace(first, version)
-  // The new one has somebody of its own, with a sandbox of its own, and dies: the older one goes on with both.
+  // The new agent has a user with a sandbox, and crashes: the older one continues with both users.
   const late = await neighbourOf(world, ada.person.id)
   const grace = await beginWork(world, late)
   expect(await eventually('an owner', () => world.ownerOf(late.id))).toBe(0)

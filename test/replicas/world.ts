@@ -26,7 +26,7 @@ const MOST_REQUESTS = 10_000
 export interface World {
   sandlot: RunningSandlot
   postgres: Postgres
-  /** Of each agent, by its number. */
+  /** Proxies of each agent, by its number. */
   proxies: readonly { database: Proxy; engine: Proxy }[]
   /** A new person. */
   join(): Promise<Client & { id: string }>

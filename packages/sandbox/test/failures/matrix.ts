@@ -153,7 +153,7 @@ export const matrix: Row[] = [
         'the line is bounded',
         'never more at once',
       ],
-      '../test/e2e/without-engine.e2e.test.ts': ['the chat says so, the model is told, nothing hangs'],
+      '../test/e2e/without-engine.e2e.test.ts': ['the chat says so, the model gets a result, nothing hangs'],
     },
   },
   {
