@@ -19,7 +19,8 @@ export async function untar(folder: string, source: AsyncIterable<Uint8Array>): 
   // tar may exit before the end of its input, at its end marker or on an error.
   const { code, stderr, broken } = await feed(tar, source)
   if (code !== 0) throw broken !== undefined && stderr === '' ? broken.error : failed(stderr)
-  if (broken !== undefined && !hasCode(broken.error, 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE')) throw broken.error
+  if (broken !== undefined && !hasCode(broken.error, 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'))
+    throw broken.error
 }
 
 function failed(stderr: string): BackupError {
