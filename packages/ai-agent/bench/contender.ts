@@ -17,7 +17,9 @@ export interface Contender {
 
 /** A prompt that is under way. */
 export interface Stoppable {
-  /** As its user would. Resolves when the prompt is over and everybody who waits for it has been told. */
+  /**
+   * Stops as the user would. Resolves when the prompt is over and every waiter has been notified.
+   */
   stop: () => Promise<void>
 }
 
@@ -33,7 +35,10 @@ export function waysOf(
   return [way(ours), ...others.map(way)]
 }
 
-/** What ends by its signal: `run` calls `begun` when there is something to stop, and settles, in whatever way, when it is over. */
+/**
+ * An operation that its signal ends: `run` calls `begun` when there is something to stop, and
+ * settles, either way, when it is over.
+ */
 export async function stoppable(
   run: (signal: AbortSignal, begun: () => void) => Promise<unknown>,
 ): Promise<Stoppable> {

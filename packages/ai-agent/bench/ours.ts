@@ -30,7 +30,7 @@ export interface Ours extends Contender, AsyncDisposable {
   sessionOf(model: string, log: readonly SessionEvent[]): Promise<Session>
   /** A prompt in it, to its end. Rejects unless the model has answered. */
   prompt(session: Session): Promise<void>
-  /** What the tool does from now on. */
+  /** Sets the tool's behaviour from now on. */
   saying(say: (text: string) => string): void
 }
 

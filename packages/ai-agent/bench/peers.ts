@@ -1,4 +1,7 @@
-/** Who else runs tools on a streamed model: `runTools` of the `openai` package, and `streamText` of `ai`. */
+/**
+ * Other ways to run tools on a streamed model: `runTools` of the `openai` package, and `streamText`
+ * of `ai`.
+ */
 import OpenAI from 'openai'
 import { installPeers, loadPeer } from '../../../test/bench/peers.ts'
 import { type Contender, stoppable } from './contender.ts'
@@ -6,7 +9,7 @@ import { runCommand } from './process-tree.ts'
 
 const FOLDER = new URL('peers/', import.meta.url)
 
-/** As much of `ai` as we call. */
+/** The part of `ai` that we call. */
 interface AiModule {
   streamText: (options: object) => { textStream: AsyncIterable<string>; consumeStream: () => Promise<void> }
   tool: (definition: object) => unknown

@@ -35,7 +35,7 @@ interface Stream {
 /** Milliseconds between two words of `endless`. */
 const WORD_MS = 5
 
-/** What the shell is called with, by stream. `touch` changes something, so leave is asked for. */
+/** The shell's argument, by stream. `touch` changes something, so it asks for approval. */
 function commandOf(name: string): string | undefined {
   if (name === 'touch') return 'touch here'
   const mark = /^tree-(\d+)$/.exec(name)?.[1]
@@ -121,7 +121,7 @@ async function answer(
   }
   for (const [index, delta] of deltas.entries()) {
     response.write(chunk(delta, null))
-    // As from afar: not everything at once.
+    // In parts, as over a network.
     if (index % 50 === 49) await turn()
   }
   response.write(chunk({}, finish))
@@ -148,7 +148,7 @@ function chunk(delta: unknown, finish_reason: string | null): string {
 export interface Player extends AsyncDisposable {
   /** Ends in `/v1`. */
   baseUrl: string
-  /** What was noted of these requests since the last time. */
+  /** Marks of these requests since the last call. */
   marks(whose: string): Promise<Mark[]>
 }
 

@@ -8,8 +8,8 @@ const FIRST_MARK = 98_000
 let marks = FIRST_MARK
 
 /**
- * How long the processes of the next tree sleep, by which they are known. Each tree has its own: a half-made daemon that
- * one leaves behind becomes a sleeper only later, and would count as another one's.
+ * Seconds that the processes of the next tree sleep, which identify them. Each tree has its own: a
+ * half-made daemon that one leaves becomes a sleeper only later, and would count as another tree's.
  */
 export function newMark(): number {
   marks += 1
@@ -31,12 +31,12 @@ function sleepsFor(pid: string): number {
   try {
     return Number(/^sleep\0(\d+)\0$/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))?.[1])
   } catch {
-    // It has ended meanwhile.
+    // It has ended since.
     return Number.NaN
   }
 }
 
-/** As many as there should be are there. */
+/** The expected number has arrived. */
 export async function untilGrown(mark: number): Promise<void> {
   while (survivors(mark).length < PROCESSES) await new Promise((resolve) => void setTimeout(resolve, 10))
 }

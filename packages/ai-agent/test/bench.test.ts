@@ -60,7 +60,7 @@ test('one that is interrupted removes what it made', async () => {
   try {
     const args = ['--conditions=sandlot-source', PROGRAM, '--samples', '1000000', '--only', 'A3']
     const bench = spawn(process.execPath, args, { env: { ...nodeEnvironment(), TMPDIR: folder } })
-    // The machine is told when everything has been made.
+    // The machine is notified when everything has been made.
     await once(bench.stdout, 'data')
     expect(readdirSync(folder)).not.toEqual([])
     bench.kill('SIGINT')

@@ -1,4 +1,7 @@
-/** What every goal works with: the deployment, the chats in it, and the other ways to bring a stream to a reader. */
+/**
+ * Shared parts of the goals: the deployment, its chats, and the other ways to bring a stream to a
+ * reader.
+ */
 import { once } from 'node:events'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { newId } from '@sandlot/shared/base/ids'
@@ -12,7 +15,7 @@ import { history } from '../../ai-agent/bench/goals/long-session.ts'
 import { type Deployment, type Person, openDeployment } from './deployment.ts'
 
 export const EVENTS = 10_000
-/** Of a chat of so many. */
+/** The last prompt of a chat of this length. */
 export const LAST_PROMPT = 'p_49'
 /** Chats that are opened once. */
 const UNOPENED = 5
@@ -68,7 +71,7 @@ async function eachOf<T>(count: number, make: (place: number) => Promise<T>): Pr
 
 // ── Sandlot ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** As much of what the service sends as is looked at: events alone or several together. */
+/** The inspected part of a frame: events alone or several together. */
 interface Frame {
   type: string
   message?: string
@@ -169,7 +172,7 @@ function honoWay(origin: string): Contender {
   }
 }
 
-/** Of the tokens in this text, each the time at which it was written. */
+/** Delays of the tokens in this text, from the time written in each. */
 function delays(text: string): number[] {
   const now = nowMs()
   return text

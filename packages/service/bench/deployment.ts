@@ -45,9 +45,9 @@ export interface Deployment {
   delete(path: string, person?: Person): Promise<Response>
   /** Milliseconds for which each process was held since this was asked last. */
   loopDelays(): Promise<{ service: number; agent: number }>
-  /** Of both processes, in bytes, without garbage. */
+  /** Memory of both processes, in bytes, without garbage. */
   memory(): Promise<number>
-  /** What all processes have had of the processors, in milliseconds. */
+  /** CPU time of all processes, in milliseconds. */
   cpu(): number
 }
 
@@ -70,7 +70,7 @@ export async function openDeployment(
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-bench-'))
   const children: (ChildProcess & { replica?: string })[] = []
   stack.defer(async () => {
-    // Of several some are dead, and what others wait for may be theirs.
+    // Of several some are dead, and the others may wait for their work.
     for (const child of children.toReversed()) await end(child, replicas > 1 ? 'SIGKILL' : 'SIGTERM')
     rmSync(folder, { recursive: true, force: true })
   })
@@ -217,7 +217,7 @@ async function makePeople(origin: string, token: string, count: number): Promise
   return people
 }
 
-/** What a process has had of the processors, in milliseconds: of each of its threads by the scheduler's own count. */
+/** CPU time of a process, in milliseconds: of each of its threads by the scheduler's own count. */
 export function cpuOf(pid: number): number {
   return readdirSync(`/proc/${pid}/task`).reduce((sum, thread) => {
     const [nanoseconds] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')

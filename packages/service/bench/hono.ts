@@ -7,7 +7,7 @@ import { announce } from '../../../test/bench/program.ts'
 
 const PEERS = new URL('../../ai-agent/bench/peers/', import.meta.url)
 
-/** As much of the libraries as is called here. */
+/** The part of the libraries that is called here. */
 interface AiModule {
   streamText: (options: object) => { toTextStreamResponse: () => Response }
 }

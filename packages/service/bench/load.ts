@@ -1,6 +1,6 @@
 /**
- * What one member, or a stranger, keeps asking of the service, as a process: `<kind> <origin> <cookie>`. It says that it has
- * begun, and ends when its stdin does.
+ * Repeated requests of one member, or a stranger, as a process: `<kind> <origin> <cookie>`. It
+ * reports its start, and ends when its stdin does.
  */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'

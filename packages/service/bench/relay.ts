@@ -1,6 +1,7 @@
 /**
- * The floor: a WebSocket for each reader, and every piece of the provider's stream passed on as it comes. Nothing is kept.
- * Who says `watch` gets every stream, besides the reader that asked for it.
+ * The floor: a WebSocket for each reader, and every piece of the provider's stream passed on as it
+ * comes. Nothing is stored. A reader that sends `watch` gets every stream, not only that of its own
+ * request.
  */
 import { createServer } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'

@@ -80,7 +80,7 @@ test('prints its address, without an agent too, and stops gracefully', async () 
 test('a port that is taken and a wrong setting end it with a plain message', async () => {
   const first = start({})
   const port = new URL((await first.line(/^Sandlot is ready: /)).slice('Sandlot is ready: '.length)).port
-  // Of the same data there is one at a time, whatever the port.
+  // Only one service at a time may use the same data, whatever the port.
   const second = start({ PORT: port, SANDLOT_DATA: join(folder, 'another') })
   const wrong = start({ PORT: 'many', SANDLOT_PUBLIK_URL: 'x' })
   expect(await second.ended).toBe(1)

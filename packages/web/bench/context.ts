@@ -1,4 +1,7 @@
-/** What every goal works with: a browser, our page and one of assistant-ui, each with a service that has the same chats. */
+/**
+ * Shared parts of the goals: a browser, our page and one of assistant-ui, each with a service that
+ * has the same chats.
+ */
 import { join } from 'node:path'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { type CDPSession, type Page, chromium } from 'playwright-core'
@@ -19,7 +22,7 @@ export interface OpenPage extends AsyncDisposable {
 
 export interface Contender {
   name: string
-  /** What is drawn last of a chat that has these words at its end. */
+  /** The last rendered element of a chat that ends with these words. */
   open: (sessionId: string, log: SessionLog) => Promise<OpenPage>
 }
 

@@ -17,7 +17,7 @@ import {
 } from '../support/fake-provider.ts'
 
 const CLI = join(dirname(createRequire(import.meta.url).resolve('acpx/package.json')), 'dist/cli.js')
-/** What acpx says with its exit code. */
+/** Meanings of acpx's exit codes. */
 const EXIT = { ok: 0, noSession: 4, denied: 5 }
 
 interface Ran {

@@ -1,4 +1,4 @@
-/** What administrators see of the whole, and rules for everybody: real store, real engine of approvals. */
+/** Administration of the whole, and rules for everybody: real store, real engine of approvals. */
 import { EXT } from '@sandlot/shared/acp/meta'
 import { deploymentRules } from '@sandlot/shared/admin/deployment-rules'
 import type { SettingRow } from '@sandlot/shared/admin/configuration'

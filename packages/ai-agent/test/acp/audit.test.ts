@@ -1,4 +1,4 @@
-/** What people do over ACP is written down, with who they are and from where; values and texts are not. */
+/** Actions over ACP are recorded, with the actor and their address; values and texts are not. */
 import { randomBytes } from 'node:crypto'
 import { methods } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp/meta'

@@ -68,7 +68,7 @@ test('a ticket that is not used in time opens nothing', async () => {
   const ticket = streams.offer(() => {
     throw new Error('opened')
   })
-  // Behind the ticket's own timer.
+  // After the ticket's own timer.
   await new Promise((resolve) => setTimeout(resolve, 5))
   expect(await opening(ticket)).toBe(404)
 })

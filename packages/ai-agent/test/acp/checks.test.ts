@@ -1,4 +1,4 @@
-/** What the agent finds of itself, on a machine without an engine. */
+/** The agent's own checks, on a machine without an engine. */
 import { beforeEach, expect, test } from 'vitest'
 import { agentChecks } from '../../src/acp/checks.ts'
 import { testFolder } from '../../../../test/folders.ts'

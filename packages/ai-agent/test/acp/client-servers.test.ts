@@ -212,7 +212,7 @@ describe('MCP servers of an editor', () => {
     expect(guarded.registrations).toBe(1)
     expect([...its.mcp.secrets]).toEqual([])
     for (const token of guarded.valid) expect(JSON.stringify([log, its.mcp.logged])).not.toContain(token)
-    // Whoever is removed leaves no access behind.
+    // Removed users keep no access.
     await its.mcp.mcp.removeUser('local', 'keep')
     const later = await newSession(one, { cwd: CWD, mcpServers: [http('open', guarded.url)] })
     await prompt(one, later)
@@ -489,7 +489,7 @@ describe('MCP servers of an editor', () => {
     await expect(get('nowhere.example')).rejects.toThrow('fetch failed')
     expect(looks).toEqual(['turns.example', 'inside.example', 'metadata.example', 'nowhere.example'])
     expect(web.seen).toHaveLength(1)
-    // What a server names may not lead to this machine.
+    // A server's names may not lead to this machine.
     answers['turns.example'] = ['127.0.0.1']
     const authority = safeFetch({ resolve })
     await expect(authority(`http://turns.example:${port}/mcp`)).rejects.toThrow('not a public one')

@@ -45,7 +45,7 @@ interface Editor {
   connection: ClientConnection
   updates: SessionUpdate[]
   permissions: RequestPermissionRequest[]
-  /** What the agent asked for beside permission. */
+  /** Requests of the agent other than for permission. */
   unexpected: string[]
   newSession(): Promise<string>
   prompt(sessionId: string): Promise<{ stopReason: string }>

@@ -17,7 +17,7 @@ const FORM = { question: 'How many?', fields: [{ name: 'count', type: 'number', 
 
 interface Editor {
   asked: { method: string; params: Record<string, unknown> }[]
-  /** Sends one message and answers what the model was told about the question. */
+  /** Sends one message and returns the model's text about the question. */
   ask(): Promise<string>
 }
 

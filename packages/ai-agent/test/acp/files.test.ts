@@ -168,7 +168,7 @@ test('a file of several pieces is there when the last has come; a repeated piece
   expect(await piece('hello ', 0)).toEqual({ written: 6 })
   expect(await piece('lo wor', 3)).toEqual({ written: 9 })
   await expect(piece('x', 20)).rejects.toMatchObject(refused('conflict'))
-  // What was behind a gap gives the whole up.
+  // Bytes after a gap cancel the whole.
   await expect(piece('ld', 9, false)).rejects.toMatchObject(refused('conflict'))
   expect(await piece('hello ', 0)).toEqual({ written: 6 })
   await expect(ask({ do: 'read', path: 'in/two', offset: 0 })).rejects.toMatchObject(refused('not_found'))
@@ -297,7 +297,7 @@ test('files are found by some letters of their names, the best first, without ou
   expect((await find('sdm')).entries.map(({ path }) => path)).toContain('src/domain.ts')
   expect(await find('main', 1)).toMatchObject({ more: true, entries: [{ path: 'src/main.ts' }] })
   expect(await find('nothing like it')).toEqual({ entries: [], more: false })
-  // Of no query the files that were changed last; a link is not followed.
+  // Without a query, the last changed files; a link is not followed.
   expect((await find('')).entries.map(({ path }) => path)).toEqual(
     expect.arrayContaining(['docs/my plan.md', 'secrets/k']),
   )

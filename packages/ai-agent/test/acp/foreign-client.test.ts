@@ -26,7 +26,7 @@ function translate(
   })
 }
 
-/** What a client that appends chunks shows. */
+/** The text that a client shows that appends chunks. */
 function shown(updates: readonly SessionUpdate[]): string {
   return updates
     .map((update) =>

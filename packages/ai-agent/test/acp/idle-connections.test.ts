@@ -1,4 +1,4 @@
-/** What a connection costs while nothing happens: a page with a chat open is one. */
+/** The cost of an idle connection, such as a page with an open chat. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -32,7 +32,7 @@ test('a connection that has said initialize keeps less than 28 KiB', async () =>
       expect(await answered.promise).toHaveProperty('result')
       connections.push({ end: () => connection.close() })
     }
-    // What the last of them still had to do is done.
+    // The last of their pending work is done.
     await sleep(0)
     collectGarbage()
     return process.memoryUsage().heapUsed

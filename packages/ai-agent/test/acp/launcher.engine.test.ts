@@ -155,7 +155,7 @@ test.each([
     const params = { protocolVersion: 1, clientCapabilities: {} }
     child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`)
     await expect.poll(() => said.stdout, { timeout: 240_000 }).toContain('agentCapabilities')
-    // What is being prepared is for the person.
+    // Preparation is reported to the person.
     expect(said.stderr).toContain('Build')
     expect([runs('ai-agent'), runs('engine-gate')]).toEqual([true, true])
     if (by === 'the end of stdin') child.stdin?.end()

@@ -90,7 +90,7 @@ describe('a client', () => {
       update.sessionUpdate === 'config_option_update' ? [update.configOptions[1]?.currentValue] : [],
     )
     expect(told).toEqual(['thinker', 'thinker', 'small'])
-    // What it cost is counted by the price of the model that answered; the whole session’s cost nobody knows.
+    // Its cost is that of the model that answered; the whole session’s is unknown.
     expect(session.log.findLast(({ sessionUpdate }) => sessionUpdate === 'usage_update')).toMatchObject({
       _meta: { sandlot: { model: 'small', cost: expect.any(Number) } },
     })

@@ -1,4 +1,7 @@
-/** What the page notes beside the conversation, for an editor that shows notices: while it happens, and not again. */
+/**
+ * Notes next to the conversation, for an editor that shows notices: while it happens, and not
+ * again.
+ */
 import { methods } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
 import { createOpenAIModel } from '../../src/model/openai.ts'

@@ -1,6 +1,7 @@
 /**
- * What a client asks of one session takes effect in the order in which it asked, however its bytes are cut: all at once
- * (the SDK then begins handlers in another order), in the middle of a message, one message at a time.
+ * A client's requests to one session take effect in their order, however the bytes are cut: all at
+ * once (the SDK then begins handlers in another order), in the middle of a message, one message at
+ * a time.
  */
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -93,7 +94,7 @@ const conversation = fc.array(anything, { minLength: 1, maxLength: 14 }).map((sa
   })
 })
 
-/** Where the bytes are cut, and whether the agent has a turn of its own there. */
+/** Positions of cuts in the bytes, and whether the agent has a turn of the loop there. */
 const cuts = fc.array(fc.record({ at: fc.nat(4_000), wait: fc.boolean() }), { maxLength: 12 })
 
 test.each(['stdio', 'socket'] as const)(
@@ -149,7 +150,7 @@ test.each(['stdio', 'socket'] as const)(
                 ask(`session/${does}`, params)
             }
           }
-          // Behind everything else: a Stop has no answer.
+          // After everything else: a Stop has no answer.
           for (const sessionId of ids)
             ask('_sandlot/approve', { user: ADA, sessionId, toolCallId: 'none', optionId: 'allow' })
         }
@@ -162,7 +163,7 @@ test.each(['stdio', 'socket'] as const)(
             .filter((what) => what.session === session)
           const { log } = await core.manager.get(ADA.id, sessionId)
           expect(effects(log)).toEqual(expected(mine))
-          // Who prompts hears of it, also behind a close.
+          // The prompting client is notified, also after a close.
           for (const { does, index } of mine)
             if (does === 'prompt') await client.until(({ params }) => tells(params, sessionId, index))
           await core.manager.close(ADA.id, sessionId)
@@ -188,7 +189,7 @@ function tells(params: RawMessage['params'], sessionId: string, index: number): 
   return params?.sessionId === sessionId && JSON.stringify(params).includes(`"message ${index}"`)
 }
 
-/** What the session went through, by its log; a message where it came in, whether or not it had to wait. */
+/** The session's course by its log; a message where it came in, whether or not it had to wait. */
 function effects(log: readonly SessionEvent[]): string[] {
   const all = log.flatMap((event) => {
     const happened = sandlotEventOf(event)

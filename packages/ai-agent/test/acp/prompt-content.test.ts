@@ -8,7 +8,7 @@ test.each([
   ['one =', 3_002],
   ['two =', 3_001],
 ])('images of a message may have the limit together, to the byte: each with %s', (_, size) => {
-  // As many of this padding as make up for what the two large ones leave.
+  // Enough of this padding to fill the rest after the two large ones.
   const sizes = [size, size, size]
   const rest = MAX_MESSAGE_IMAGE_BYTES - 3 * size
   const large = [MAX_IMAGE_BYTES, MAX_IMAGE_BYTES, rest - 2 * MAX_IMAGE_BYTES]

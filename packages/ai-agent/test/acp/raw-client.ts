@@ -11,7 +11,7 @@ export interface RawMessage {
   jsonrpc: string
   id?: number | string | null
   method?: string
-  // What a test looks into, without a type in between that could hide it.
+  // Loosely typed, so that no type hides a member.
   // oxlint-disable-next-line typescript/no-explicit-any
   params?: any
   // oxlint-disable-next-line typescript/no-explicit-any
@@ -35,7 +35,7 @@ export class RawClient {
     this.#sendText = sendText
   }
 
-  /** What this client answers when the agent asks; everything else gets -32601. */
+  /** This client's answer to a request of the agent; all other requests get -32601. */
   on(method: string, answer: Answering): void {
     this.#answers.set(method, answer)
   }
@@ -121,7 +121,7 @@ export class RawClient {
     return this.updates(sessionId).map((update) => update.sessionUpdate as string)
   }
 
-  /** What a client that appends chunks shows of the agent. */
+  /** The agent's text as a client shows it that appends chunks. */
   said(sessionId: string): string {
     return this.updates(sessionId)
       .filter((update) => update.sessionUpdate === 'agent_message_chunk')

@@ -9,7 +9,9 @@ import { PassThrough } from 'node:stream'
 import { expect, onTestFinished, test } from 'vitest'
 import { relay } from '../../src/acp/relay.ts'
 
-/** Accepts a WebSocket and sends these bytes: together with its answer, or once it hears something. */
+/**
+ * Accepts a WebSocket and sends these bytes: together with its answer, or after the first message.
+ */
 async function agentThatSays(bytes: Buffer, when: 'at once' | 'later'): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-relay-'))
   const path = join(folder, 'agent.sock')

@@ -17,7 +17,7 @@ const OWNER = { id: 'u_ada', role: 'member', name: 'Ada' } as const
 const READERS = ['u_bob', 'u_cas'] as const
 const TEAM = 't_data'
 const EXPIRES_MS = 50
-/** What a share that has ended may take to be silent. */
+/** Milliseconds after which an ended share must be silent. */
 const SILENT_MS = 100
 
 type Reader = (typeof READERS)[number]
@@ -85,7 +85,7 @@ class Play {
 
   async take(group: readonly Step[]): Promise<void> {
     await Promise.all(group.map((one) => this.#take(one)))
-    // What expires within the group has expired, and what was lost is silent.
+    // Shares that expire within the group have expired, and lost ones are silent.
     await sleep(group.some((one) => one.do !== 'load' && one.do !== 'write') ? SILENT_MS : 0)
     await this.#probe()
   }

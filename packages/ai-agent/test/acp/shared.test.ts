@@ -75,7 +75,7 @@ const heard = (one: TestClient): SessionEvent[] => one.updates.map(({ update }) 
 const kinds = (one: TestClient): (string | undefined)[] =>
   heard(one).map((event) => sandlotEventOf(event)?.type)
 
-/** What a request came to: `ok`, or the code of its refusal. */
+/** The result of a request: `ok`, or the code of its refusal. */
 async function comesTo(asked: Promise<unknown>): Promise<string> {
   try {
     await asked

@@ -1,4 +1,4 @@
-/** Who may use the sandbox themselves: terminals, commands, and the sandbox as a whole. */
+/** Users' own access to the sandbox: terminals, commands, and the sandbox as a whole. */
 import { EXT } from '@sandlot/shared/acp/meta'
 import { agentSandboxes, sandboxUses } from '@sandlot/shared/admin/sandboxes'
 import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'

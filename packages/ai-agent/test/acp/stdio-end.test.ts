@@ -1,4 +1,4 @@
-/** How `--stdio` ends: nothing runs on, nothing is left behind, memory stays bounded. Real processes. */
+/** The end of `--stdio`: nothing runs on, nothing remains, memory stays bounded. Real processes. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'

@@ -32,13 +32,13 @@ export interface ClientOptions {
   parts?: Partial<AcpServerParts>
   takesImages?: boolean
   capabilities?: Record<string, unknown>
-  /** Beside `_meta`. */
+  /** Next to `_meta`. */
   clientCapabilities?: ClientCapabilities
   permission?: (request: RequestPermissionRequest) => Promise<RequestPermissionResponse>
   elicitation?: (request: CreateElicitationRequest) => Promise<CreateElicitationResponse>
 }
 
-/** What an agent with this core serves its clients with. */
+/** Parts with which an agent with this core serves its clients. */
 export function acpParts(
   core: Core,
   options: Pick<ClientOptions, 'parts' | 'takesImages'> = {},
@@ -103,7 +103,7 @@ export async function connect(core: Core, options: ClientOptions = {}): Promise<
     [Symbol.asyncDispose]: async () => {
       connection.close()
       await connection.closed
-      // As the end of a socket does: these streams do not tell each other.
+      // The end of a socket does this: these streams are not connected.
       agent.close()
     },
   }
@@ -122,7 +122,7 @@ export async function newSession(one: TestClient, params: object = by(ADA)): Pro
   return String(sessionId)
 }
 
-/** What the agent has said to this client in this session, put together. */
+/** The agent's text to this client in this session, joined. */
 export function said(one: TestClient, sessionId: string): string {
   return shown(
     { ...one, updates: one.updates.filter(({ update }) => update.sessionUpdate !== 'notice') },

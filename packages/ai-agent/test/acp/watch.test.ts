@@ -1,4 +1,4 @@
-/** What pages show of a workspace is told to be looked at again, by whomever it was changed. */
+/** Paths that pages show of a workspace are reported as changed, whoever changed them. */
 import { EXT } from '@sandlot/shared/acp/meta'
 import { expect, onTestFinished, test } from 'vitest'
 import { FileWatches } from '../../src/acp/file-watches.ts'

@@ -14,7 +14,7 @@ setTimeout(() => {
   writeSync(1, 'reading\n')
   readSync(descriptor, Buffer.alloc(1))
   writeSync(1, 'read\n')
-  // As code does that resumes behind an `await`.
+  // Code that resumes after an `await` does the same.
   void inStep({ sessionId: 's', promptId: 'p' }, async () => {
     await Promise.resolve()
     for (;;);

@@ -13,7 +13,7 @@ import { AgentFolder, NO_ENGINE } from '../support/agent-process.ts'
 import { SCRIPT } from '../mcp/mcp-bench.ts'
 
 const SOURCE = join(import.meta.dirname, '../../src/agent/tools.ts')
-/** What is built, where there is no build. */
+/** Compiled here, where there is no build. */
 const PROGRAM = `import { spawnSync } from 'node:child_process'
 const args = ['--conditions=sandlot-source', ${JSON.stringify(SOURCE)}]
 process.exitCode = spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
@@ -111,7 +111,7 @@ test('beside an agent: those of a server that is up as well, under the model’s
       source: 'up',
       kind: expect.any(String),
       readOnly: false,
-      // While it says how far it is, a call of a server goes on as long as any may.
+      // While it reports progress, a server's call continues as long as any may.
       timeoutMs: 300_000,
       available: true,
       description: expect.any(String),

@@ -1,4 +1,4 @@
-/** How often a person was asked, and what rules would have saved them. */
+/** The number of questions to a person, and rules that would have answered them. */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { AskedReport } from '@sandlot/shared/account/rules-api'

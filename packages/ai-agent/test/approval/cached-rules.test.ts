@@ -12,7 +12,7 @@ import { ruleSettings } from '../../src/approval/config.ts'
 let folder: string
 let real: SessionStore
 let store: SessionStore
-/** Whose rules the database was asked for. */
+/** Users whose rules were read from the database. */
 let reads: string[]
 let now = 1_000
 

@@ -1,4 +1,4 @@
-/** What rules say of a host at the way out of a sandbox. */
+/** Rules about a host at the egress proxy. */
 import type { Rule, RuleEffect } from '@sandlot/shared/chat/rules'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -52,7 +52,7 @@ async function asks(command: string): Promise<boolean> {
   return judge(call, [], 'auto', { beyond: undefined, lost }).verdict === 'ask'
 }
 
-/** What git does not hold, by path. */
+/** Files that git does not hold, by path. */
 function precious(folder: string): string {
   const paths = [
     'notes.md',
@@ -83,7 +83,7 @@ test.each(sample('losing lines', losing, 40))('%s asks, and really loses somethi
     try {
       execFileSync('timeout', ['20', 'bash', '-c', line], { cwd: join(copy, 'repo'), stdio: 'ignore' })
     } catch {
-      // What it says of itself does not count.
+      // Its own statements do not count.
     }
     expect(precious(copy)).not.toBe(before)
     expect(await asks(line)).toBe(true)

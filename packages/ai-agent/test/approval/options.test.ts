@@ -1,4 +1,7 @@
-/** What a question offers: from the call, exactly what is remembered, and enough that the same call is not asked again. */
+/**
+ * Options of a question: from the call, exactly the remembered rule, and enough that the same call
+ * is not asked again.
+ */
 import type { Rule } from '@sandlot/shared/chat/rules'
 import { expect, test } from 'vitest'
 import { judge } from '../../src/approval/engine.ts'

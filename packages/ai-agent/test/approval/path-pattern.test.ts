@@ -12,7 +12,7 @@ function matchesPath(file: string, path: string): boolean {
   return concerns({ file }, part, { tool: 'read_file', kind: 'read', readOnly: true, asks: [] }) === 'yes'
 }
 
-/** What a pattern means, as a regular expression: right, and for some patterns never done. */
+/** The meaning of a pattern, as a regular expression: right, and for some patterns endless. */
 function reference(pattern: string, path: string): boolean {
   const absolute = pattern.startsWith('/') ? pattern : `/workspace/${pattern}`
   const source = absolute.replaceAll(/\/\*\*$|\/\*\*\/|\*\*|[*?]|[.+^${}()|[\]\\]/g, (token) => {

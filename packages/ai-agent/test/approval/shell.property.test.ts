@@ -1,4 +1,4 @@
-/** What holds for any two commands, and for any text at all. */
+/** Properties of any two commands, and of any text at all. */
 import { VERDICTS } from '@sandlot/shared/chat/rules'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -15,7 +15,7 @@ import { structure } from './corpus/structure.ts'
 import { words } from './corpus/words.ts'
 
 const all = [words, structure, programs, options, effects, misread].flat().map(([command]) => command)
-/** What can stand before and behind something else and stay what it is. */
+/** Commands that keep their meaning before and after others. */
 const joinable = all.filter((command) => {
   const broken = shellParts(command).some(
     (part) => part.type === 'unknown' && /complete bash|too|NUL/.test(part.because),

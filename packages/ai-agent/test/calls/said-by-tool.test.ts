@@ -120,7 +120,7 @@ test('a completed call has the data that its tool declares, or ends invalid_outp
     forModel: expect.stringMatching(why) as string,
   })
   const at = new Date(0)
-  // As JSON: what the log will hold is what is checked.
+  // Compared as JSON, which the log will hold.
   expect(await ends(said({ words: 3, at }), words)).toMatchObject({ status: 'completed', data: { words: 3 } })
   expect(await ends(said({ words: 'three' }), words)).toMatchObject(invalid(/data\.words: .*number/))
   expect(await ends(said({ words: 3, more: 1 }), words)).toMatchObject(invalid(/data: .*more/))

@@ -16,7 +16,7 @@ import { SHUTDOWN } from '../../src/tools/tool-error.ts'
 import { defineTool, type Tool } from '../../src/tools/tool.ts'
 import { TestBatch } from './test-batch.ts'
 
-/** A tool that does as it is told, and writes down when. */
+/** A scripted tool that records its times. */
 function scripted(name: string, readOnly: boolean, story: string[] = []): Tool {
   return defineTool({
     name,

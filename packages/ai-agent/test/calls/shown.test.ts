@@ -1,4 +1,4 @@
-/** What the screen gets of a call: its title, its content, and whether it was cut. */
+/** A call on the screen: its title, its content, and whether it was cut. */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineTool, type ToolOutcome } from '../../src/tools/tool.ts'

@@ -33,7 +33,7 @@ export interface TestBatchOptions {
   results?: ResultLimits
   /** Epoch milliseconds. Default `Date.now`. */
   now?: () => number
-  /** Who answers an approval. Default: nobody is asked, because the mode is yolo. */
+  /** Answers an approval. Default: none is asked, because the mode is yolo. */
   answer?: (callId: string) => Promise<ApprovalAnswer> | ApprovalAnswer
 }
 
@@ -51,7 +51,7 @@ export class TestBatch {
   readonly cancels = new Map<string, AbortController>()
   rules: readonly Rule[] = []
   mode: Mode
-  /** What commands reach beside the workspace. */
+  /** External access of commands. */
   beyond: string | undefined
   readonly #options: TestBatchOptions
   readonly #scheduler

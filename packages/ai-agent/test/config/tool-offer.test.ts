@@ -44,7 +44,7 @@ describe('who is offered what', () => {
     ])
     const [never] = offeredTools('u', [remote], { ...EVERYTHING, tools: { 'srv::look': { cacheTtlMs: 0 } } })
     expect(never?.runs?.cache).toBeUndefined()
-    // What may not be cached is not made so by configuration.
+    // Configuration cannot make a tool cacheable.
     const [plain] = offeredTools('u', [echoTool()], { ...EVERYTHING, tools: { echo: { cacheTtlMs: 50 } } })
     expect(plain?.runs?.cache).toBeUndefined()
   })

@@ -1,4 +1,4 @@
-/** Who an administrator's settings are about, and which of several counts. */
+/** The subjects of administrators' settings, and the one of several that counts. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'

@@ -34,9 +34,9 @@ export interface World {
   baseUrl: string
   /** A new controller over the same sandboxes; absent: none. */
   sandboxes?: (store: SessionStore) => Sandboxes
-  /** Where the MCP server is that scripts reach over HTTP; absent: none. */
+  /** The address of the MCP server for scripts over HTTP; absent: none. */
   mcpUrl?: string
-  /** What the store is on, when that is about to fail. */
+  /** The store's disk, when it is about to fail. */
   disk?: FailingDisk
 }
 
@@ -104,7 +104,7 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
     return 'done'
   }
   const working = world.disk?.through(work) ?? work()
-  // What it throws after its death is of no interest; before, it is thrown by the race.
+  // Errors after its death do not matter; before, the race throws them.
   void Promise.allSettled([working])
   const how = await Promise.race([life.ended.then(() => 'killed' as const), working])
   await sandboxes?.close()

@@ -1,4 +1,4 @@
-/** What must hold after any number of crashes, once the last life has gone to its end. */
+/** Invariants after any number of crashes, once the last life has run to its end. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
@@ -27,12 +27,15 @@ export async function eachPlace(
   throw new Error(`${failed.length} of ${places.length} failed:\n${all}`, { cause: first })
 }
 
-/** What the uncrashed run told the model in the end. */
+/** The model's final history of the uncrashed run. */
 export async function finalHistory(bench: CrashBench): Promise<ModelMessage[]> {
   return bench.read(async (_store, log) => modelMessages(log, SYSTEM))
 }
 
-/** `expected`: what the model was told in the end; absent: something else, because the store's failure was part of it. */
+/**
+ * `expected`: the model's final history; absent: another one, because the store's failure was part
+ * of it.
+ */
 export async function checkAfterCrashes(
   bench: CrashBench,
   expected?: readonly ModelMessage[],

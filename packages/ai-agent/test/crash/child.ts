@@ -1,4 +1,7 @@
-/** One life as a process of its own: kills itself at the point that it is told, or goes to the end of the script. */
+/**
+ * One life as a process of its own: kills itself at the given point, or runs to the end of the
+ * script.
+ */
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { createFileLedger } from '@sandlot/sandbox/file-ledger'
 import { createSandboxes } from '@sandlot/sandbox/sandboxes'
@@ -30,5 +33,5 @@ if (docker !== undefined) {
 }
 const life = new Life(task.endsAt, () => process.kill(process.pid, 'SIGKILL'))
 await live(script, world, life)
-// What the engine's connection still holds open is nobody's any more.
+// Connections to the engine that are still open belong to no code here.
 process.exit(0)

@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A script without a crash: its points, and what the model was told in the end. */
+/** A script without a crash: its points, and the model's final history. */
 async function uncrashed(
   script: CrashScript,
 ): Promise<{ points: readonly string[]; history: ModelMessage[] }> {

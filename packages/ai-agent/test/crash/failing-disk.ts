@@ -1,4 +1,4 @@
-/** What a store is on, which fails at its n-th write. */
+/** A disk that fails at its n-th write. */
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 
@@ -39,7 +39,10 @@ export class FailingDisk {
     })
   }
 
-  /** Do `work`; when the disk has failed, mend it and do it once more, as a client does that was told so. */
+  /**
+   * Does `work`; when the disk has failed, mends it and repeats the work, as a client does after
+   * the error.
+   */
   async through<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()

@@ -1,4 +1,4 @@
-/** Starts a life as a process and tells how it ended. */
+/** Starts a life as a process and reports its end. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

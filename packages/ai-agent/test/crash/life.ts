@@ -18,7 +18,7 @@ export class Life {
   readonly #ended = Promise.withResolvers<void>()
   #over = false
 
-  /** `endsAt`: from 1; absent: it goes on. `end` is called there, and may never return. */
+  /** `endsAt`: from 1; absent: no end. `end` is called there, and may never return. */
   constructor(endsAt?: number, end: () => void = () => undefined) {
     this.#endsAt = endsAt
     this.#end = end
@@ -33,7 +33,7 @@ export class Life {
     return this.#ended.promise
   }
 
-  /** Resolves when the life goes on; never when it has ended. */
+  /** Resolves when the life continues; never when it has ended. */
   async point(name: string): Promise<void> {
     if (!this.#over) this.passed.push(name)
     if (this.passed.length === this.#endsAt && !this.#over) {
@@ -62,7 +62,7 @@ export class Life {
 
 const NEVER = new Promise<never>(() => undefined)
 
-/** What sessions work with, as long as the life lasts. */
+/** Dependencies of sessions, for the time of this life. */
 export function mortal(parts: SessionParts, life: Life): SessionParts {
   const { runCalls, sandbox, models } = parts
   return {
@@ -78,7 +78,7 @@ export function mortal(parts: SessionParts, life: Life): SessionParts {
       for (;;) {
         const next = await life.alive(() => running.next())
         if (next.done === true) return next.value
-        // What is settled is a commit, with points of its own.
+        // A settled group is a commit, with points of its own.
         if (isLive(next.value)) await life.point(`live ${next.value.sessionUpdate}`)
         yield next.value
       }

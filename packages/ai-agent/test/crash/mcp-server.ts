@@ -1,7 +1,8 @@
 /**
- * An MCP server for crash scripts. `alter` and `wonder` write, `peek` reads; each notes its effect in a journal outside, and
- * reports progress before and after, so that a life can end on either side of it. Over a pipe it is a process of its own
- * (`node mcp-server.ts <journal>`) and dies with the agent; over HTTP it lives on in the test and never hears of the death.
+ * An MCP server for crash scripts. `alter` and `wonder` write, `peek` reads; each notes its effect
+ * in a journal outside, and reports progress before and after, so that a life can end on either
+ * side of it. Over a pipe it is a process of its own (`node mcp-server.ts <journal>`) and dies with
+ * the agent; over HTTP it lives on in the test and is not notified of the death.
  */
 import { appendFileSync } from 'node:fs'
 import { type ServerResponse, createServer } from 'node:http'

@@ -1,7 +1,7 @@
 /**
- * What the crash campaign kills. A script is the model's answers, chosen by what the request holds and not by how often it
- * was asked, and a client that does the same again in every life: it sends its messages under request ids, as a client that
- * reconnects does.
+ * Scripts for the crash campaign. A script is the model's answers, chosen by the content of the
+ * request and not by a count, and a client that does the same again in every life: it sends its
+ * messages under request ids, as a client that reconnects does.
  */
 import { type SessionEvent, isOutcome, metaOf } from '@sandlot/shared/chat/events'
 import { ANSWER_OPTION } from '@sandlot/shared/chat/question'
@@ -28,7 +28,7 @@ export interface CrashClient {
   release(): void
 }
 
-/** What a request says, as far as a script looks at it. */
+/** The parts of a request that a script reads. */
 export interface AskedFor {
   model?: string
   messages: readonly { role: string; content?: unknown }[]
@@ -39,7 +39,7 @@ export interface CrashScript {
   mode: 'manual' | 'yolo'
   /** Commands run in a sandbox. */
   sandbox?: true
-  /** There is an MCP server: over a pipe it dies with the agent, over HTTP it hears of no death. */
+  /** There is an MCP server: over a pipe it dies with the agent, over HTTP it survives. */
   mcp?: 'pipe' | 'http'
   /** The sandbox takes so long, in milliseconds. */
   wakesIn?: number
@@ -49,7 +49,7 @@ export interface CrashScript {
   fallback?: true
   /** By the number of assistant messages in the request, how often it was asked with so many, and the request itself. */
   answer(assistants: number, asked: number, request: AskedFor): FakeAnswer
-  /** What the user does. The messages are sent, and all prompts waited for, in any case. */
+  /** The user's actions. The messages are sent, and all prompts awaited, in any case. */
   client(client: CrashClient): Promise<void>
   /** Lines that the journal must have exactly once. */
   once: string[]
@@ -57,7 +57,7 @@ export interface CrashScript {
   atMostOnce?: string[]
   /** Reads may be made again after a crash. */
   atLeastOnce?: string[]
-  /** How the last prompt ends. Default `completed`. */
+  /** The end of the last prompt. Default `completed`. */
   ends?: 'cancelled'
   /** Bytes of output by call. */
   outputs?: Record<string, string>

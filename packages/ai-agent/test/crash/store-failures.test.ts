@@ -1,6 +1,6 @@
 /**
- * The store fails in the middle, at every write of every script: there is no room, and none later until the client was told; or no
- * room for this write alone. The agent lives on.
+ * The store fails in the middle, at every write of every script: there is no room, and none later
+ * until the client was notified; or no room for this write alone. The agent lives on.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

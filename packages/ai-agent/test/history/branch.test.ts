@@ -11,7 +11,9 @@ import { modelMessages } from '../../src/history/model-messages.ts'
 
 /** One prompt of a random session: which of those before it it follows, and what happens in it. */
 interface Drawn {
-  /** Of `n` prompts before it, by `follows % (n + 1)`; `n`: none. Absent: it names none. */
+  /**
+   * Position among `n` prompts before it, by `follows % (n + 1)`; `n`: none. Absent: it names none.
+   */
   follows: number | undefined
   calls: number
   answers: boolean

@@ -24,7 +24,7 @@ const message: fc.Arbitrary<ModelMessage> = fc.oneof(
 )
 const anyMessages = fc.array(message, { maxLength: 12 })
 
-/** What the bytes of these messages would be. */
+/** The bytes of these messages as sent. */
 function sent(messages: readonly ModelMessage[]): RecordedBody {
   const tools = [{ name: 'look', description: 'x', parameters: { type: 'object' } }]
   const options = {

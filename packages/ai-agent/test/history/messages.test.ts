@@ -50,7 +50,7 @@ test('no single result takes more than a quarter of the window, those of a turn 
       const tokens = sent.map(textTokens)
       expect(Math.max(...tokens)).toBeLessThanOrEqual(window / 4)
       expect(tokens.reduce((sum, one) => sum + one, 0)).toBeLessThanOrEqual(window / 2)
-      // What fits is left alone.
+      // Conversations that fit are left alone.
       const most = window / Math.max(4, 2 * texts.length)
       for (const [place, one] of texts.entries()) if (textTokens(one) <= most) expect(sent[place]).toBe(one)
     }),

@@ -118,7 +118,7 @@ describe('budgets', () => {
     const played = await play({
       name: '',
       answers: [calls(call('a', 'write', { text: '1' }), call('b', 'write', { text: '2' })), says('Yes.')],
-      // Dies in the first call; ten minutes later the next process goes on.
+      // Dies in the first call; ten minutes later the next process resumes.
       steps: [
         { say: 'go', dieAt: (event) => startOf('a')(event) && (now += 600_000) > 0 },
         {},

@@ -43,7 +43,7 @@ function steppingClock(steps: readonly number[]): {
 
 const step = fc.oneof(fc.constant(0), fc.constantFrom(0.25, 1, 5), fc.integer({ min: 0, max: 60 }))
 const places = fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined })
-/** How long the model rests after each of a prompt's refusals. */
+/** Rest of the model after each of a prompt's refusals. */
 const prompt = fc.record({
   person: fc.nat(2),
   model: fc.nat(1),

@@ -13,7 +13,7 @@ const PEOPLE = 50
 const GREEDY = 5
 const EACH = 20
 const PLACES = 8
-/** How many prompts each of the others asks for, one after another. */
+/** Prompts of each of the others, one after another. */
 const OTHERS_ASK = 4
 
 interface Comes {

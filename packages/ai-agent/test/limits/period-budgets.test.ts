@@ -89,7 +89,7 @@ describe('limits of a day', () => {
     expect(await callOverDay(spent, 1, { calls: 3 })).toMatch(/not started.*3 calls for today.*midnight UTC/)
     expect(await callOverDay(spent, 0, { ms: HOUR + 1 })).toBeUndefined()
     expect(await callOverDay(spent, 0, { ms: HOUR })).toMatch(/not started.*60 minutes/)
-    // What an answer has taken does not keep its calls from running; the next request is not made.
+    // Usage of an answer does not keep its calls from running; the next request is not made.
     expect(await callOverDay(spent, 0, { turns: 1, tokens: 1, cost: 1 })).toBeUndefined()
   })
 
@@ -443,7 +443,7 @@ describe('limits of several people together', () => {
     expect(outcomes(bob.log)).toEqual({ b: ['completed'], c: ['failed cancelled'] })
     expect(told(bob, 'c')).toMatch(/not started: the limit of 2 calls for today that the team “Data” has/)
     expect(reasons(bob)).toEqual(['budget'])
-    // What ran at one and the same moment ran for no time; an hour of one counts for both.
+    // Two ends at the same moment are no time; an hour of one counts for both.
     const at = await startOf('day', NOON)
     expect(await core.store.spentTogether(of, at, now)).toMatchObject({ turns: 3, calls: 3, ms: 0 })
     day = { ms: HOUR }

@@ -38,7 +38,7 @@ test('where the host is full people take turns for a sandbox, and say where they
   await expect.poll(() => words['bob']).toEqual(['1st in line: the one sandbox is in use'])
   const [again, cleo] = [wait('bob'), wait('cleo')]
   await expect.poll(() => words['cleo']).toEqual(['2nd in line: the one sandbox is in use'])
-  // Who has one needs no turn.
+  // A prompt with a slot needs none.
   await line.acquire('ada', never)
   running.delete('ada')
   expect(await Promise.all([bob, again])).toHaveLength(2)

@@ -358,7 +358,7 @@ test('a prompt that breaks off leaves no question open whose call has ended', as
   }
   look.release('l')
   expect(await done).toMatchObject({ reason: 'error' })
-  // What the list of chats is read from.
+  // The row from which the list of chats is read.
   expect(await core.store.getSession(session.id)).toMatchObject({ waiting: 0 })
   expect(happened(session.log, 'approval_answered')).toMatchObject([{ allowed: false, by: 'cancel' }])
   expect(Object.values(outcomes(session.log)).map(({ length }) => length)).toEqual([1, 1])

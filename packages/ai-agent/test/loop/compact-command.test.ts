@@ -1,4 +1,4 @@
-/** `/compact`: what it does, what it says, and that the model hears nothing of the command itself. */
+/** `/compact`: its effect and its text; the model does not receive the command itself. */
 import { methods } from '@agentclientprotocol/sdk'
 import { type SessionEvent, makeSandlotEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'

@@ -54,7 +54,7 @@ describe('property: any log', () => {
         const whole = read(log)
         const cut = read(withEvent(log, compacted(upTo, 0)))
         expect(historyProblems(cut)).toEqual([])
-        // What is kept is kept as it was, but for the message that carries the summary.
+        // Retained messages are unchanged, but for the one that carries the summary.
         const kept = cut.slice(2)
         expect(whole.slice(whole.length - kept.length)).toEqual(kept)
         expect(cut.length).toBeLessThan(whole.length)
@@ -154,7 +154,7 @@ test('the size is what the provider counted, and an estimate of what is new', ()
 describe('in a prompt', () => {
   // Nobody counts tokens here, so the size is an estimate.
   const big = (n: number) => toolCalls([call(`c${n}`, 'big')], { usage: null })
-  /** What it writes cannot be left out, what it reads can. */
+  /** Its messages cannot be left out, its results can. */
   const long = (n: number) => {
     const write = call(`c${n}`, 'write', { text: `${n} ${'w'.repeat(9_000)}` })
     return toolCalls([write, call(`d${n}`, 'big')], { usage: null, pieceLength: 3_000 })

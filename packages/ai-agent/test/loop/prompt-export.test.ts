@@ -25,7 +25,7 @@ test('a prompt is one record: messages, calls, events, usage, model and end, wit
     promptId,
     model: 'fake',
     reason: 'completed',
-    // Of both answers.
+    // The sum of both answers.
     usage: { input: 20, output: 9 },
     cost: null,
     calls: [{ turn: 1, callId: 'c1', name: 'echo', status: 'completed', text: 'key [hidden]' }],

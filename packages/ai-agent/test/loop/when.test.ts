@@ -9,7 +9,9 @@ import { scriptedModel } from '../support/scripted-model.ts'
 const WINDOW = 10_000
 const NEXT = 'And now?'
 
-/** Whether room is made before the second message, when it and what the provider has counted come to `tokens`. */
+/**
+ * Whether room is made before the second message, when it and the provider's count sum to `tokens`.
+ */
 async function makesRoomAt(tokens: number): Promise<boolean> {
   const counted = tokens - messageTokens({ role: 'user', content: NEXT })
   const model = scriptedModel(

@@ -4,7 +4,7 @@ import { mcpServersSection } from '../../src/mcp/config.ts'
 import { fillTemplate, fillTemplates, readServerSpecs } from '../../src/mcp/server-spec.ts'
 import { configFile } from '../support/config-fixture.ts'
 
-/** What the configuration file of these servers is told to be wrong. */
+/** Problems that the configuration file of these servers reports. */
 function problemsOf(mcpServers: unknown): string[] {
   const path = configFile(JSON.stringify({ mcpServers }))
   const problems: string[] = []

@@ -5,9 +5,9 @@ import { type McpBench, batchOf, openMcpBench } from './mcp-bench.ts'
 
 export interface Scenario {
   name: string
-  /** Of the suite's server. */
+  /** The address of the suite's server. */
   url: string
-  /** What the suite registered for its client. */
+  /** The client that the suite registered. */
   context: {
     client_id?: string
     client_secret?: string
@@ -52,7 +52,7 @@ export async function runScenario({ name, url, context }: Scenario): Promise<str
   return said
 }
 
-/** Where the tools are there only after another sign-in. */
+/** Signs in again until the tools are there. */
 async function signInUntilItHelps(bench: McpBench, url: string): Promise<void> {
   for (let times = 0; times < MAX_SIGN_INS; times++) {
     const tools = await bench.tools()

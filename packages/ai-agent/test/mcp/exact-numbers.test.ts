@@ -59,7 +59,7 @@ describe('a number with more digits than JavaScript’s', () => {
             (event) => event.sessionUpdate === 'tool_call' && event.toolCallId === call.id,
           )
           const rawInput = announced?.sessionUpdate === 'tool_call' ? announced.rawInput : undefined
-          // As every hop between here and a browser does.
+          // Every hop between here and a browser does this.
           const onPage: unknown = JSON.parse(JSON.stringify(rawInput))
           expect(stringifyExactly(onPage)).toBe(args)
           expect(shownArguments(onPage).fields.find(({ name }) => name === 'id')?.text).toBe(id)

@@ -1,4 +1,4 @@
-/** What a server can try with the tools that it announces, and with what it sends while one runs. */
+/** Attacks by a server's announced tools, and by its messages while one runs. */
 import { describe, expect, test } from 'vitest'
 import { readToolDefinitions } from '../../src/mcp/tool-definition.ts'
 import { createMessagePace } from '../../src/mcp/transports/stdio.ts'

@@ -17,7 +17,7 @@ describe.concurrent('a server over HTTP', () => {
     const [session] = server.sessions
     const call = server.seen.find(({ rpc }) => rpc === 'tools/call')
     expect(call?.headers).toMatchObject({ authorization: 'Bearer operators-key', 'mcp-session-id': session })
-    // Whom a call is for is nobody’s business outside.
+    // The user of a call is not revealed outside.
     expect(JSON.stringify(server.seen)).not.toContain('u_test')
     await bench.close()
     expect(server.sessions.size).toBe(0)
@@ -63,7 +63,7 @@ describe.concurrent('a server over HTTP', () => {
         response.writeHead(400).end('that is no city')
         return true
       }
-      // What fails is listed again with the next prompt.
+      // A failed list is fetched again with the next prompt.
       expect(await batch.call('look', {}, 'refused')).toMatchObject({ status: 'failed' })
       for (const session of server.sessions) lost.add(session)
       server.sessions.clear()

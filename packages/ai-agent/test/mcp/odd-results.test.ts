@@ -16,7 +16,7 @@ const LONG = { 'sandlot/number': '12345678901234567890' }
 const deep = JSON.parse('['.repeat(500) + ']'.repeat(500)) as unknown
 const beside = (...parts: unknown[]): object => ({ content: [GOOD, ...parts] })
 
-/** The result, what the model reads of it, and what it is told was left out. */
+/** The result, its text for the model, and the parts that are reported as left out. */
 const ODD: [name: string, result: unknown, says: string, leftOut?: string][] = [
   ['an unknown block', beside({ type: 'json', json: { a: 1 } }), GOOD.text, 'the unknown type "json"'],
   ['a text without text', beside({ type: 'text' }), GOOD.text, 'type "text" that is not complete'],

@@ -40,7 +40,10 @@ afterEach(async () => {
   await google.close()
 })
 
-/** As in a configuration file, on the sources in place of the build. One search a minute: whose it is shows. */
+/**
+ * A configuration file, on the sources in place of the build. One search a minute: each user's
+ * shows.
+ */
 function configuration(): Record<string, object> {
   const program = (name: string): object => ({
     command: process.execPath,
@@ -145,7 +148,7 @@ test('search_flights and list_events: outcomes, each user by themselves, and no 
     bob.log,
     bench.provider.requests.map(({ raw }) => raw),
   ])
-  // What the servers print is in the agent's log.
+  // Servers' output is in the agent's log.
   expect(said).toContain('lookup ended')
   for (const secret of [DUFFEL_TOKEN, CLIENT_SECRET, refreshToken(''), accessToken('')])
     expect(said).not.toContain(secret)

@@ -43,7 +43,7 @@ describe.concurrent('servers that an editor names for a session', () => {
       expect(others.listTools().map(idOf)).toEqual(['notes::look'])
 
     const batch = batchOf(mine)
-    // What it says is not ours to fill: the agent's environment and users' secrets stay where they are.
+    // Its text is not filled in: the agent's environment and users' secrets stay where they are.
     const { forModel } = await batch.call('environment', {})
     expect(JSON.parse(forModel)).toMatchObject({ env: { KEEP: '${KEY} ${secret:T}' } })
     await batch.call('Notes_2_look', {})

@@ -268,7 +268,7 @@ describe.concurrent('no process of a server is left', () => {
     expect([server, child].map(isAlive)).toEqual([true, true])
     agent.kill('SIGKILL')
     await until(() => !isAlive(server) && !isAlive(child))
-    // What made itself a session of its own nobody can find any more; it is ours to end here.
+    // A process in a session of its own cannot be found by others; it is ended here.
     process.kill(own, 'SIGKILL')
   })
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { Histogram } from '../../src/metrics/histogram.ts'
 
 const EXACT_VALUES = 512
-/** Of buckets that grow by 4 %. */
+/** For buckets that grow by 4 %. */
 const RELATIVE_ERROR = 0.04 / 2.04
 
 const of = (values: readonly number[]): Histogram => {

@@ -1,4 +1,4 @@
-/** What counts as our own delay, to the millisecond: one prompt on a clock of the test's own. */
+/** Our own share of the delay, to the millisecond: one prompt on a clock of the test's own. */
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { type SessionEvent, makeSandlotEvent, metaOf, type EventGroup } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'

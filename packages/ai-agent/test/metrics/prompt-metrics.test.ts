@@ -1,4 +1,4 @@
-/** What is measured of prompts, with the real loop, scheduler and store, and a scripted provider. */
+/** Measurements of prompts, with the real loop, scheduler and store, and a scripted provider. */
 import { expect, test } from 'vitest'
 import { AgentMetrics } from '../../src/metrics/agent-metrics.ts'
 import { createToolMetrics } from '../../src/metrics/tool-metrics.ts'

@@ -16,7 +16,7 @@ const piece = fc.oneof(
   fc.constantFrom(' ', '\n', ' ', '{}', '{', '}', '"', '""', '[]', '1', 'null', ', '),
 )
 
-/** What it means, without regard to what it costs. */
+/** The definition, without regard to its cost. */
 function isAgain(buffer: ArgumentsBuffer, again: string): boolean {
   if (!buffer.complete || !/^\s*\{[^]*\}\s*$/.test(again)) return false
   const mine = parseJson(buffer.text)

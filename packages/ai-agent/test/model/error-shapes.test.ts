@@ -1,4 +1,7 @@
-/** Where a failure keeps its words, its wait and its verdict, whatever the words are. From public threads and documentation. */
+/**
+ * Positions of a failure's words, delay and verdict, whatever the words are. From public threads
+ * and documentation.
+ */
 import { describe, expect, test } from 'vitest'
 import { sse } from '../support/fake-provider.ts'
 import { toModelError } from '../../src/model/errors.ts'

@@ -221,7 +221,7 @@ describe('bug 19: the moment at which a limit is given back', () => {
   ])('%s', (_, headers, expected) => {
     const { waitMs } = errorOf(429, said('Rate limit'), headers)
     if (expected === undefined) expect(waitMs).toBeUndefined()
-    // Moments are counted from now, and the clock goes on.
+    // Moments are counted from now, and the clock advances.
     else expect(Math.abs((waitMs ?? 0) - expected)).toBeLessThan(10_000)
   })
 

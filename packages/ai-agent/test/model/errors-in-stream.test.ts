@@ -76,7 +76,7 @@ test("a model's template that cannot be rendered fails each time", async () => {
   await expect(readText(half + sse({ error }))).rejects.toMatchObject(refused)
   const typed = { error: { ...error, type: 'server_error', code: 500 } }
   await expect(readText(half + sse(typed))).rejects.toMatchObject(refused)
-  // What the template refuses of the messages is mended.
+  // Roles that the template refuses are mended.
   const roles =
     'Error rendering prompt with jinja template: "Conversation roles must alternate user/assistant".'
   await expect(readText(half + sse({ error: roles }))).rejects.toMatchObject({ class: 'invalid_history' })

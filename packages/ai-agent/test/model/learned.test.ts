@@ -1,4 +1,7 @@
-/** What an endpoint turns out not to take, and how long it may take over an answer, against a real HTTP server. */
+/**
+ * Parameters that an endpoint refuses, and the longest time of its answer, against a real HTTP
+ * server.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Model, ModelAnswer, ModelRequest } from '../../src/model/model.ts'

@@ -30,7 +30,7 @@ describe('what is wrong in its syntax alone is mended, and runs', () => {
     ['a key that objects have of themselves', '{__proto__: 1,}', JSON.parse('{"__proto__": 1}')],
   ])('%s', (_, text, expected) => {
     expect(readArguments(text, false)).toEqual({ args: expected })
-    // Of an answer that was cut, nothing that had to be mended.
+    // In a cut answer, nothing that had to be mended.
     expect(readArguments(text, true)).toEqual({ args: text, invalid: 'truncated' })
   })
 })

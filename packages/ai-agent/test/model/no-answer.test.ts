@@ -1,4 +1,7 @@
-/** What has the shape of an answer and is none: asked again as it was, and never taken for the model's word. */
+/**
+ * Bodies in the shape of an answer that are none: requested again unchanged, and never taken for
+ * the model's words.
+ */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createOpenAIModel } from '../../src/model/openai.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'

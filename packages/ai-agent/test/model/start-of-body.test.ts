@@ -1,4 +1,7 @@
-/** How a body begins, in pieces. Counts characters, not time: the machine that runs this may be busy. */
+/**
+ * The start of a body, in pieces. Counts characters, not time: the machine that runs this may be
+ * busy.
+ */
 import { afterEach, expect, test, vi } from 'vitest'
 import { readPieces, streamOf, deltas } from './read-stream.ts'
 

@@ -67,7 +67,7 @@ describe('bug 13: think tags, only by profile, only at the start', () => {
     ['I see.</think>', 'I see.', ''],
     ['Write `</think>` at its end.', '', 'Write `</think>` at its end.'],
     ['Like this:\n<think>\nx\n</think>\ny', '', 'Like this:\n<think>\nx\n</think>\ny'],
-    // What stands in code is what the answer is about.
+    // Code is the subject of the answer.
     ['So:\n```\nx\n</think>\ny\n```\nDone.', '', 'So:\n```\nx\n</think>\ny\n```\nDone.'],
     ['So:\n~~~xml\n</think>\n~~~', '', 'So:\n~~~xml\n</think>\n~~~'],
     ['So:\n````\n```\n</think>\n```\n````', '', 'So:\n````\n```\n</think>\n```\n````'],

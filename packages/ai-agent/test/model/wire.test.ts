@@ -1,4 +1,4 @@
-/** What is sent. Tests are named by the rows of the list of bugs that come back everywhere. */
+/** The sent messages. Tests are named by the rows of the list of bugs that come back everywhere. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isObject, member } from '../../src/model/json.ts'

@@ -8,7 +8,7 @@ const TOOLS = ['get_weather', 'encode_json', 'now'].map((name) => ({ name }))
 const ARGS = '{"city": "Zürich", "note": "</tool_call> } ``` <tool_call>"}'
 const PLAIN = '{"city": "Paris"}'
 
-/** As the templates of the models write a call. */
+/** A call in the templates of the models. */
 const WHOLE: Record<string, string> = {
   hermes: `<tool_call>\n{"name": "get_weather", "arguments": ${ARGS}}\n</tool_call>`,
   'hermes, parameters': `<tool_call>{"name": "get_weather", "parameters": ${PLAIN}}</tool_call><|im_end|>`,

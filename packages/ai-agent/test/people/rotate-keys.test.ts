@@ -37,7 +37,7 @@ const withStored = async <T>(work: (rows: SecretRows) => Promise<T>): Promise<T>
     await store.close()
   }
 }
-/** As an agent that starts now has them. */
+/** The secrets of an agent that starts now. */
 const secretsOf = (rows: SecretRows): UserSecrets => {
   const vault = createVault(sealingKeys(join(folder, 'keys'), deploymentKey))
   return new UserSecrets({ rows, vault, redact: () => {}, now: () => 7 })
@@ -62,7 +62,7 @@ test('cut off after any steps, any number of times: every secret can be read, al
         await fill(rows)
         for (const steps of cuts) {
           await rotateFor(steps, rows)
-          // What a torn write of the key file leaves behind.
+          // The result of a torn write of the key file.
           writeFileSync(join(folder, 'keys', 'secrets.json.new'), '{"keys":["AA')
           await readAll(rows)
           await secretsOf(rows).set('u1', 'S1', 'value 1')
@@ -73,7 +73,7 @@ test('cut off after any steps, any number of times: every secret can be read, al
         const after = sealingKeys(join(folder, 'keys'), deploymentKey)
         expect(after).toHaveLength(1)
         expect(await rows.sealedOtherwise(createVault(after).keyId, 10)).toEqual([])
-        // A rotation that was cut off is ended, not begun anew.
+        // An interrupted rotation is completed, not restarted.
         expect(Buffer.from(after[0]).equals(Buffer.from(before[0]))).toBe(before.length > 1)
       }),
       { numRuns: extent(15, 300), examples: Array.from({ length: STEPS + 1 }, (_, n) => [[n]]) },

@@ -1,4 +1,4 @@
-/** What a team and everybody may use up together, as an agent with real rows keeps to it and says it. */
+/** Limits of a team and of everybody, as an agent with real rows applies and reports them. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

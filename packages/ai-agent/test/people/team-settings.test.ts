@@ -1,4 +1,4 @@
-/** What administrators set for teams and people, as an agent with real rows keeps to it. */
+/** Administrators' settings for teams and people, as an agent with real rows applies them. */
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {

@@ -1,4 +1,4 @@
-/** What can be seen of a call while the model is still writing it. */
+/** Drafts of a call while the model is still writing it. */
 import { draftOf, endsDrafts } from '@sandlot/shared/transcript/call-drafts'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { afterEach, expect, test } from 'vitest'
@@ -47,7 +47,7 @@ test('mid-stream call: its arguments are shown before they are whole, are no cal
   ])
   const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
   const retry = { attempts: 2, baseMs: 1, capMs: 1, longestWaitMs: 1 }
-  // A clock that goes on by itself, so that every piece is due.
+  // A clock that advances by itself, so that every piece is due.
   let now = 0
   const options: RunOptions = {
     model,
@@ -71,7 +71,7 @@ test('mid-stream call: its arguments are shown before they are whole, are no cal
     }
   }
   expect(sizes.length).toBeGreaterThan(20)
-  // It grows, begins anew once, with the second try, and is seen when it is nearly whole.
+  // It grows, restarts once, with the second try, and is seen when it is nearly complete.
   expect(sizes.filter((size, i) => size < (sizes[i - 1] ?? 0))).toHaveLength(1)
   expect(sizes.at(-1)).toBeGreaterThan(ARGS.length * 0.95)
   expect(screen.drafts).toEqual([])

@@ -1,4 +1,7 @@
-/** Models and tools that listen to nobody: the loop does not wait for them, and what waits beside them goes on. */
+/**
+ * Models and tools that ignore signals: the loop does not wait for them, and concurrent work
+ * continues.
+ */
 import { type SessionEvent, isLive, isOutcome, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { z } from 'zod'

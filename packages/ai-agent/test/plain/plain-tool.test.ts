@@ -10,7 +10,7 @@ import { scriptedModel } from '../support/scripted-model.ts'
 
 const about = { description: 'For tests.', parameters: { type: 'object', properties: {} } }
 
-/** How a call of this tool ended: its reason, or `completed`, and what the model was told. */
+/** The end of a call of this tool: its reason, or `completed`, and the text for the model. */
 async function endOf(
   tool: Partial<PlainTool> & Pick<PlainTool, 'execute'>,
   args: unknown = {},

@@ -56,7 +56,7 @@ test('killed while the model answers it goes on where it stood, without making t
     await asked.promise
     first.kill('SIGKILL')
     await gone
-    // What a crash in the middle of a write would leave.
+    // A torn write, as after a crash.
     appendFileSync(file, '{"sessionUpdate":"agent_mess')
     const { stdout, stderr } = await run(process.execPath, command(provider.baseUrl, file))
     expect(stdout).toBe('Take an umbrella.\n(completed)\n')

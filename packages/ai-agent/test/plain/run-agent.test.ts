@@ -179,7 +179,7 @@ describe('two runs on one log', () => {
         for (const second of turns) if (over[second ? 1 : 0] !== true) await step(second ? 1 : 0)
         while (over[0] !== true) await step(0)
         while (over[1] !== true) await step(1)
-        // Whoever was put out left the work to the other; if both were, the next run does it.
+        // If one was put out, the other did the work; if both were, the next run does it.
         const result = await finish(options())
         expect(result).toMatchObject({ reason: 'completed', text: 'Done.' })
         const events = await log.read()

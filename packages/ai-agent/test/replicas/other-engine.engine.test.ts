@@ -12,7 +12,7 @@ import { AgentFolder } from '../support/agent-process.ts'
 vi.setConfig({ testTimeout: 90_000 })
 
 const ENGINE = (testConfig.dockerHost ?? 'unix:///var/run/docker.sock').replace(/^unix:\/\//, '')
-/** What one engine is called; the other one's own name is asked for. */
+/** The id of one engine; the other's own id is requested. */
 const OTHER = 'another-engine-of-this-test'
 
 const get = (options: RequestOptions): Promise<{ status: number; body: string }> =>

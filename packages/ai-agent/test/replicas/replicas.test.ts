@@ -1,4 +1,4 @@
-/** Agents as processes on one PostgreSQL: what one leaves, another goes on with. */
+/** Agents as processes on one PostgreSQL: one resumes the work of another. */
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import { type SessionEvent, seqOf } from '@sandlot/shared/chat/events'
@@ -161,7 +161,7 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
     }
     using one = await connect('only')
     const { sessionId } = await halfAnswered(one)
-    // The answer comes to its end meanwhile, and cannot be stored.
+    // The answer ends in between, and cannot be stored.
     await postgres.crash(() => before.logged('the heartbeat of this replica failed'))
     await ended(reader, sessionId)
     // An editor's agent relays to it.
@@ -230,7 +230,7 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
     await c?.takeOver(people)
     expect(await counts()).toEqual([5, 5, 5])
 
-    // What another one leaves, the leader takes at its next look.
+    // The leader takes the people of another agent at its next poll.
     const leader = living.findIndex(({ replica }) => replica.leads())
     const engine = [a, b, c][leader]
     await engine?.takeOver(people)
@@ -241,7 +241,7 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
     expect(free.length).toBeGreaterThan(0)
     await engine?.takeOver(people)
     expect(await living[0].store.replicas.freeOf(people)).not.toEqual([])
-    // As of those whose sandboxes are paused, in the same round.
+    // Those whose sandboxes are paused do the same, in the same round.
     await engine?.takeOver(['nobody'])
     await engine?.takeOver(people)
     expect(await living[0].store.replicas.freeOf(people)).toEqual([])

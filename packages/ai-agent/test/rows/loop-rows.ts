@@ -1,6 +1,6 @@
 /**
- * What the agent must do, row by row, and the test that shows it. `file :: test` is below the repository's folder; the
- * test's title as it stands there. rows.test.ts looks that each is there.
+ * Requirements of the agent, row by row, and the test that shows each. `file :: test` is below the
+ * repository's folder; the test's title as it stands there. rows.test.ts checks that each exists.
  */
 export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
   'prompt and continuation': {

@@ -11,7 +11,7 @@ const MAY_KNOW = /^ai-agent\/src\/(?:tools\/builtin\/|model\/demo\/)/
 
 /** Path and name → why it may stand there. */
 const RIGHTFUL: Record<string, string> = {
-  // Sentences for the model, which has to know with what it goes on.
+  // Sentences for the model, which needs the tool's name.
   'ai-agent/src/tools/background/ends.ts: read_output':
     'a command that ended says how to see what it printed',
   'ai-agent/src/tools/output/command-output.ts: read_file': 'what was lost says how to read its file',

@@ -1,4 +1,4 @@
-/** How prompts end, what fails on the way, and what comes after: the session goes on in every case. */
+/** Ends of prompts, failures on the way, and later prompts: the session continues in every case. */
 import type { Script, Step } from './run-script.ts'
 import { announced, call, calls, done, echo, refuses, says, stream, times } from './words.ts'
 

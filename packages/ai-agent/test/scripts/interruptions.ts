@@ -1,4 +1,7 @@
-/** What breaks into a prompt: a Stop, a message, the death of the process. The history stays valid and nothing runs twice. */
+/**
+ * Interruptions of a prompt: a Stop, a message, the death of the process. The history stays valid
+ * and nothing runs twice.
+ */
 import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { toolCalls } from '../support/fake-provider.ts'
 import type { Script, Step } from './run-script.ts'
@@ -79,7 +82,7 @@ export const INTERRUPTIONS: readonly Script[] = [
     ends: ['cancelled', 'completed'],
     roles: 'suau',
   },
-  // ── Messages meanwhile ──
+  // ── Queued messages ──
   {
     name: 'bug 27: steered behind the results',
     answers: [calls(echo('a')), done],

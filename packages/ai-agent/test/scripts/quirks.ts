@@ -1,4 +1,7 @@
-/** What providers send in odd forms, seen from the loop: the history of the next request has to be valid. */
+/**
+ * Odd forms that providers send, seen from the loop: the history of the next request has to be
+ * valid.
+ */
 import type { Script } from './run-script.ts'
 import { broken, call, calls, done, echo, says, stream, toolDelta } from './words.ts'
 

@@ -10,7 +10,7 @@ import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-a
 import type { Tool } from '../../src/tools/tool.ts'
 import { type RecordedRequest, type Scripted, startFakeProvider } from '../support/fake-provider.ts'
 
-/** What is done in one run of the loop on the script's session. */
+/** Actions in one run of the loop on the script's session. */
 export interface Step {
   say?: RunOptions['prompt']
   /** Stop when this says so of an event. */
@@ -31,7 +31,7 @@ export interface Script {
   second?: readonly Scripted[]
   /** Reasons of all ends, in order. */
   ends: readonly string[]
-  /** What the last end says, or the last answer. */
+  /** The text of the last end, or the last answer. */
   text?: RegExp
   /** Requests made. */
   requests?: number
@@ -48,7 +48,7 @@ export interface Played {
   results: RunResult[]
   requests: readonly RecordedRequest[]
   secondRequests: readonly RecordedRequest[]
-  /** How often each tool function ran. */
+  /** The number of runs of each tool function. */
   ran: Record<string, number>
 }
 

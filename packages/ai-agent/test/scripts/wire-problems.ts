@@ -1,6 +1,6 @@
 /**
- * What a strict provider would refuse in a request body, read from the bytes that were sent and from nothing of ours: the
- * second opinion beside src/history/check.ts.
+ * Errors that a strict provider would find in a request body, read from the sent bytes and from
+ * nothing of ours: the second opinion next to src/history/check.ts.
  */
 import type { RecordedBody } from '../support/fake-provider.ts'
 

@@ -1,4 +1,4 @@
-/** Saying something anew in a session: another branch of its one log. */
+/** Resent messages in a session: another branch of its one log. */
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { metaOf } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
@@ -35,7 +35,7 @@ test('a message said anew follows what the first one followed, and the model rea
     await session.prompt('2, but other', { follows: first })
   ).done
   expect(told()).toEqual(['1', 'one', '2, but other'])
-  // Nothing is removed, and what goes on follows the newest.
+  // Nothing is removed, and the next prompt follows the newest.
   expect(session.log.length).toBeGreaterThan(before)
   await ask(session, '3')
   expect(told()).toEqual(['1', 'one', '2, but other', 'other two', '3'])

@@ -1,4 +1,4 @@
-/** A session goes on from any prompt of another one. */
+/** A session branches off from any prompt of another one. */
 import { type SessionEvent, isOutcome, metaOf, seqOf } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -42,7 +42,7 @@ describe('a fork', () => {
     const [, , second, other] = bench.provider.requests.map(({ body }) => body.messages)
     expect(other?.slice(0, -1)).toEqual(second?.slice(0, -1))
 
-    // Each goes on alone.
+    // Each continues alone.
     await core.manager.removal.delete('u_ada', session.id)
     expect(new TextDecoder().decode(await core.store.readOutput(fork.id, 'c', 0, 99))).toBe('all of it')
     await ask(fork, '3')

@@ -1,4 +1,4 @@
-/** What a late joiner gets of what is in flight. */
+/** Live state for a late joiner. */
 import { type SessionEvent, makeSandlotEvent, textOf } from '@sandlot/shared/chat/events'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { expect, test } from 'vitest'

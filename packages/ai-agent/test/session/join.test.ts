@@ -65,7 +65,7 @@ async function readInPieces(session: Session, cuts: readonly number[]): Promise<
   }
 }
 
-/** As `readInPieces`, with whatever process there is. */
+/** `readInPieces`, with whatever process there is. */
 async function readOverRestarts(
   current: () => Promise<Session>,
   cuts: readonly number[],

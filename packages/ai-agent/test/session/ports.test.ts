@@ -1,4 +1,7 @@
-/** What listens in the sandbox is shown in the chat whose background commands run, and not stored. */
+/**
+ * Listening ports of the sandbox are shown in the chat whose background commands run, and not
+ * stored.
+ */
 import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { expect, onTestFinished, test } from 'vitest'

@@ -106,7 +106,7 @@ function refusals(database: () => Promise<Refusing>): void {
       expect(session.running).toBe(false)
       expect(ends(session.log)).toEqual([])
       expect(session.summary()).toMatchObject({ running: false, ended: 'failed' })
-      // Whoever comes later sees it too.
+      // Later readers see it too.
       const { catchUp } = session.subscribe(0)
       const [shown] = catchUp.filter((event) => sandlotEventOf(event)?.type === 'prompt_ended')
       expect(shown && isLive(shown) && sandlotEventOf(shown)).toMatchObject({

@@ -1,4 +1,4 @@
-/** What is older than it is kept goes, on a real store; a chat that is in use stays. */
+/** Chats older than the retention time are removed, on a real store; a chat in use stays. */
 import { KEPT_FOR_EVER, type RetentionDays } from '@sandlot/shared/admin/retention'
 import { expect, test } from 'vitest'
 import { Retention } from '../../src/session/retention.ts'
@@ -105,7 +105,7 @@ test('old chats go; those that are pinned, lately shared, open or running stay, 
   slow.release('k')
   expect(await done).toMatchObject({ reason: 'completed' })
 
-  // Once a day; the next day what was closed meanwhile goes.
+  // Once a day; the next day chats closed since are removed.
   reader.close()
   await retention.runWhenDue()
   expect(await core.store.getSession('s_open')).toBeDefined()
@@ -145,7 +145,7 @@ test('outputs and images go alone, and the chat keeps its shape', async () => {
   expect(after.map(({ sessionUpdate }) => sessionUpdate)).toEqual(
     before.map(({ sessionUpdate }) => sessionUpdate),
   )
-  // The model still gets a picture, and the chat goes on.
+  // The model still gets a picture, and the chat continues.
   const again = await core.manager.get('u_ada', 's')
   expect(await (await again.prompt('and now?')).done).toMatchObject({ reason: 'completed' })
 })

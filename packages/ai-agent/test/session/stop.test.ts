@@ -1,11 +1,11 @@
-/** What a Stop must not have to wait for, and what is said right behind one. */
+/** Work that a Stop must not wait for, and messages right after one. */
 import { defineTool, type Tool } from '../../src/tools/tool.ts'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { AgentBench, ask, happened, newSession, whenEvent, whenIdle } from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 
-/** Says that it has started something which goes on without it. */
+/** Reports that it has started something that runs without it. */
 const starts = defineTool({
   name: 'starts',
   description: 'Starts something.',
@@ -36,7 +36,7 @@ test('a sandbox that does not say how its background commands stand holds up no 
   expect(core.warnings).toEqual([])
 }, 10_000)
 
-/** Ends when it is let go, whatever it is told meanwhile. */
+/** Ends when it is released, whatever signals it receives. */
 function deafTool(): { tool: Tool; begun: Promise<void>; release: () => void } {
   const begun = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()

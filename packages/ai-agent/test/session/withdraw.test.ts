@@ -134,9 +134,9 @@ describe('a message that waits', () => {
 interface Case {
   /** `after`: it is taken back so many turns of the event loop after the tool was let go, or when all has ended. */
   messages: { as: 'steer' | 'queue'; after: number | 'all' }[]
-  /** How long the writes take, in turns of the event loop, one after another and again. */
+  /** Durations of the writes, in turns of the event loop, in a cycle. */
   writes: number[]
-  /** Where the first life ends. */
+  /** The end of the first life. */
   endsAt: number | undefined
 }
 

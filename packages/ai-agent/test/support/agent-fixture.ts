@@ -39,7 +39,7 @@ export interface Core {
   store: SessionStore
   manager: SessionManager
   warnings: { fields: Record<string, unknown>; message: string }[]
-  /** As SIGTERM does: nothing is stored from now on. */
+  /** Acts like SIGTERM: nothing is stored from now on. */
   leave(): Promise<void>
 }
 
@@ -248,7 +248,7 @@ export function outcomes(log: readonly SessionEvent[]): Record<string, string[]>
   return found
 }
 
-/** What the model reads of each ended call. */
+/** Texts for the model of each ended call. */
 export function textsForModel(log: readonly SessionEvent[]): Record<string, string> {
   return Object.fromEntries(
     log.filter(isOutcome).map((event) => [event.toolCallId, event.rawOutput?.forModel ?? '']),

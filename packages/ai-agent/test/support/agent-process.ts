@@ -51,7 +51,7 @@ export class AgentFolder implements AsyncDisposable {
   }
 }
 
-/** How the agent is started on this folder. */
+/** The command that starts the agent on this folder. */
 export function agentCommand(
   folder: string,
   env: Record<string, string>,

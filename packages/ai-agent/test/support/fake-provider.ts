@@ -33,7 +33,7 @@ export interface FakeAnswer {
   after?: 'end' | 'destroy' | 'hang'
 }
 
-/** What the client sent. */
+/** The client's request. */
 export interface RecordedRequest {
   path: string
   headers: Record<string, string | string[] | undefined>

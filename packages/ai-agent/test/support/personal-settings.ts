@@ -1,4 +1,4 @@
-/** What the configuration file sets for people, as the rows that it seeds. */
+/** Settings for people in the configuration file, as the rows that it seeds. */
 import { deploymentSettings } from '../../../shared/test/support/deployment-settings.ts'
 import type { LimitSettings } from '../../src/limits/settings.ts'
 import { promptLimits } from '../../src/limits/settings.ts'
@@ -48,7 +48,7 @@ export function personalSettings(file: Sections, emailOf: EmailOf = () => undefi
   return bookOf(file, emailOf)
 }
 
-/** What of it is set for one person about tools, mode and network. */
+/** Its settings of one person about tools, mode and network. */
 export function setFor(file: Sections, emailOf: EmailOf) {
   const book = bookOf(file, emailOf)
   return {

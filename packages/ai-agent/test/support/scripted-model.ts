@@ -1,4 +1,6 @@
-/** A model that says what it was told to, for tests that are not about bytes. It fails loudly when its script runs out. */
+/**
+ * A scripted model, for tests that are not about bytes. It fails loudly when its script runs out.
+ */
 import type { Model, ModelAnswer, ModelRequest } from '../../src/model/model.ts'
 
 /** One answer, or what is done in place of one: it may throw, wait for the signal, or look at the request. */
@@ -7,7 +9,7 @@ export type ScriptedAnswer =
   | ((request: ModelRequest, signal: AbortSignal) => Partial<ModelAnswer> | Promise<Partial<ModelAnswer>>)
 
 export interface ScriptedModel extends Model {
-  /** As they were asked, in order. */
+  /** Requests in their order. */
   readonly requests: readonly ModelRequest[]
 }
 

@@ -19,13 +19,13 @@ beforeEach(async () => {
 
 const text = (outcome: ToolOutcome): string => outcome.forModel
 const start = (command: string) => call('run_shell_command', { command, background: true })
-/** What the sandbox knows of this test's commands. */
+/** The sandbox's record of this test's commands. */
 async function known() {
   const ours = jobsOf(batch.log).map(({ command }) => command)
   const commands = await (await local.sandboxes.acquire('u_test')).commands()
   return commands.filter(({ id }) => ours.includes(id))
 }
-/** As before the next request of the session's model: what it is told. */
+/** The text for the next request of the session's model. */
 async function nextTurn(look: PollJobs = pollJobs(local.sandboxes)): Promise<string[]> {
   const told: string[] = []
   const ends = takeEndedJobs({
@@ -73,7 +73,7 @@ describe('a background command', () => {
     ])
     expect(await nextTurn()).toEqual([])
     expect(await known()).toEqual([])
-    // What it printed is there all the same.
+    // Its output is there all the same.
     expect(text(await call('read_output', { id: 'bg1' }))).toContain('done\n')
     expect(text(await call('read_output', {}))).toBe('bg1  ended  echo done; exit 3')
   })

@@ -1,4 +1,7 @@
-/** What the file tools do beyond one plain call: images, conflicts, several edits, pages of results, ignore rules. */
+/**
+ * File tools beyond one plain call: images, conflicts, several edits, pages of results, ignore
+ * rules.
+ */
 import { beforeEach, describe, expect, test } from 'vitest'
 import fc from 'fast-check'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'

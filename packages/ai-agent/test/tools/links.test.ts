@@ -198,7 +198,7 @@ describe('what was judged is what is opened', () => {
     expect(await sandbox.files.list('secrets')).toEqual([])
   })
 
-  /** As the versions stored it that did not resolve links. */
+  /** The stored form of versions that did not resolve links. */
   function forgetLinks(batch: TestBatch): void {
     for (const event of batch.log) {
       const happened = sandlotEventOf(event)

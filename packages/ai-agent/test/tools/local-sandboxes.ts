@@ -18,11 +18,14 @@ export const hasRipgrep = ['/usr/bin/rg', '/usr/local/bin/rg', '/bin/rg'].some((
 export interface LocalSandboxes {
   sandboxes: Sandboxes
   workspaces(): ReturnType<typeof listWorkspaces>
-  /** As when the controller restarts: every stream is let go, commands go on, the next acquire connects again. */
+  /**
+   * Acts like a restart of the controller: every stream is closed, commands continue, the next
+   * acquire reconnects.
+   */
   restartController(): Promise<void>
-  /** As when the container restarts: another boot, the same workspace. */
+  /** Acts like a restart of the container: another boot, the same workspace. */
   restartSandbox(userId: string): Promise<void>
-  /** As when an operator removes the volume of a stopped sandbox. Its name. */
+  /** Acts like an operator who removes the volume of a stopped sandbox. Returns its name. */
   loseWorkspace(userId: string): Promise<string>
   dispose(): Promise<void>
 }

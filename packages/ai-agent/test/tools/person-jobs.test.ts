@@ -37,7 +37,7 @@ test('what runs in the background is listed with its chat, read and ended, which
   })
   const before = reads
   await jobs.list('u_test')
-  // What is known is not looked for again.
+  // Known paths are not read again.
   expect(reads).toBe(before)
   const id = job?.id ?? ''
   await waitFor(async () => (await jobs.output('u_test', id)) === 'up\n')

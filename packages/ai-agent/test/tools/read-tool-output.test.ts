@@ -99,7 +99,7 @@ test('a pattern that never ends ends with its call, and holds up nobody', async 
   await using matcher = createLineMatcher('^(a+)+$', false)
   const stop = new AbortController()
   const matching = matcher.match([`${'a'.repeat(60)}b`], stop.signal)
-  // The event loop goes on meanwhile, or this timer would never come.
+  // The event loop continues in between, or this timer would never fire.
   await sleep(20)
   stop.abort('timeout')
   await expect(matching).rejects.toBe('timeout')

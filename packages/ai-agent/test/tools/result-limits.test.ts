@@ -1,4 +1,4 @@
-/** What the operator says that the model reads of one result holds for every tool, and each says how to read on. */
+/** Operators' limits of one result hold for every tool, and each names the way to read on. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { readAgentConfig } from '../../src/config/config.ts'
@@ -7,7 +7,7 @@ import { hasRipgrep } from './local-sandboxes.ts'
 import { emptySandbox, useSandboxes } from './use-sandboxes.ts'
 
 const LINES = Array.from({ length: 3_000 }, (_, index) => `line ${index + 1} of the text`)
-/** What tools may add to a result that they have cut. */
+/** The allowance for notices in a cut result. */
 const WORDS = { chars: 1_000, lines: 20 }
 
 const local = useSandboxes()

@@ -59,7 +59,7 @@ function makeTerminals(leaving = new AbortController().signal): Terminals {
   })
 }
 
-/** What a page has of one terminal. It says of everything that it has shown it, unless it is `slow`. */
+/** A page's copy of one terminal. It acknowledges everything, unless it is `slow`. */
 class Page {
   readonly socket: WebSocket
   readonly notices: TerminalNotice[] = []

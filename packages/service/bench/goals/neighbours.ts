@@ -35,7 +35,7 @@ export async function neighbours({ deployment, samples, many }: BenchContext): P
     },
   ]
   const ways = [ALONE, ...LOADS]
-  /** Of each round the 95th percentile. */
+  /** The 95th percentile of each round. */
   const found = new Map(asks.map((ask) => [ask, new Map(ways.map((load) => [load, seriesOf(load)]))]))
   for (let round = 0; round < ROUNDS; round++)
     for (const load of ways) {

@@ -9,13 +9,13 @@ import { type Deployment, openDeployment } from '../deployment.ts'
 import type { PostgresContext } from '../postgres.ts'
 import { startProgram } from '../../../../test/bench/program.ts'
 
-/** As many people as there are, each at one service, with streams that go as fast as they can. */
+/** One person for each stream, spread over the services, with streams at full speed. */
 const STREAMS = 40
 const TOKENS = 2_000
 const ROUNDS = 3
 const QUARTER = 0.25
 const TAKEOVERS = 2
-/** Of a stream that is cut: it goes on for longer than any of this takes. */
+/** A stream that is cut: it lasts longer than any of this takes. */
 const LONG = 'stream 1200 50'
 const POLL_MS = 20
 
@@ -140,7 +140,7 @@ async function changed(
     while ((await reader.replicas.peopleOf(victim.replica)).length > 0) await sleep(POLL_MS)
     return performance.now() - began
   }
-  // What was on its way still arrives.
+  // Events under way still arrive.
   await sleep(500)
   const silent = performance.now()
   while (theirs.some((number) => (last.get(number) ?? 0) < silent)) {

@@ -91,7 +91,7 @@ async function perToken(
   cpu: () => number,
   play: () => Promise<void>,
 ): Promise<number> {
-  // What earlier rounds left to do is not this one's.
+  // Work left by earlier rounds is not this one's.
   await sleep(500)
   let arrived = 0
   const onMessage = (data: Buffer): void => {
@@ -134,7 +134,7 @@ async function share({ deployment }: BenchContext, chat: string, userId: string)
   return ((await answer.json()) as { id: string }).id
 }
 
-/** Of each person with a share, while tokens stream. */
+/** Silences of each person with a share, while tokens stream. */
 async function silences(
   { deployment }: BenchContext,
   chat: string,

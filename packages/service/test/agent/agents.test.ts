@@ -47,7 +47,7 @@ describeOnPostgres('two agents on one PostgreSQL', (postgres) => {
     for (const id of ['a', 'b']) {
       const socket = join(folder, `agent-${id}.sock`)
       const agent = await ScriptedAgent.start(url, socket)
-      // As the real one: who is nobody's is taken by whoever is asked.
+      // The real one does this: a person without an owner is claimed by the agent that is asked.
       agent.has = (userId) => {
         if (!owners.has(userId)) owners.set(userId, id)
         return owners.get(userId) === id

@@ -66,7 +66,7 @@ async function logOf(harness: Harness, sessionId: string): Promise<SessionEvent[
 interface Kind {
   message: string
   images?: boolean
-  /** What the model of the real one answers, and what the scripted one does. */
+  /** The real agent's model answers, and the scripted one's. */
   model: Scripted[]
   script: Script
   /** The client goes away in the middle, which stops the prompt. */
@@ -101,7 +101,7 @@ const KINDS: Record<string, Kind> = {
   },
 }
 
-/** What the scripted one writes otherwise, on purpose. */
+/** Intended differences of the scripted one. */
 const OTHERWISE: Record<string, RegExp> = {
   // One event in place of two: tests of the service count them.
   agent_message_chunk: /\.usage\./,

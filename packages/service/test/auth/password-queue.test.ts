@@ -7,7 +7,7 @@ import { ANN, browser, setUp, startHarness } from '../support/harness.ts'
 
 /** More than run and wait at once. */
 const MANY = 2 * (availableParallelism() + 40)
-/** As many as are sent: one more passes only where the refused ones do not count. */
+/** The limit equals the number sent: one more passes only where the refused ones do not count. */
 const rates = { points: 2 * MANY, seconds: 600 }
 
 test('sign-ins beyond the queue get 429 with Retry-After and count as no failures; nobody else waits for them', async () => {

@@ -42,7 +42,7 @@ beforeEach(async () => {
   harness = await startHarness({}, { clock: { now: () => clock, sleep } })
   ann = await setUp(harness)
   bob = await addUser(harness, ann, 'bob@example.org')
-  // What that used has come back.
+  // The used share is refilled.
   clock += 60_000
 })
 afterEach(async () => {
@@ -154,7 +154,7 @@ test('uploads and downloads go on at 20 MiB a second beyond as many at once; a f
   expect(got.equals(body)).toBe(true)
   expect(clock - began).toBeCloseTo(2_200, 3)
 
-  // As if as much were under way as takes two seconds.
+  // Acts as if two seconds of traffic were under way.
   clock -= 2_000
   const further = await fetch(url, { headers })
   expect([further.status, further.headers.get('retry-after')]).toEqual([429, '1'])

@@ -70,7 +70,7 @@ test('a message that was withdrawn before a prompt took it ends as withdrawn', (
     stopReason: 'cancelled',
     reason: 'cancelled',
   })
-  // A prompt that took another message goes on.
+  // A prompt that took another message continues.
   const sent = happened({ type: 'message_unqueued', messageId: 'm1', why: 'sent' })
   expect(answerOf('s', 'p1', [sent])).toBeUndefined()
 })

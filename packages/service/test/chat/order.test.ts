@@ -85,7 +85,7 @@ describe('frames of a tab about one session', () => {
 
   type Said = 'mode' | 'model and level' | 'words' | 'an image' | 'a lost image' | 'stop'
 
-  /** The frame, and what the agent hears of it. */
+  /** The frame, and the agent's request for it. */
   const meaning = (said: Said, sessionId: string, index: number): { frame: object; heard: string[] } => {
     const chat = { type: 'ai_chat', sessionId, requestId: newId('r'), text: `${index}` }
     const prompt = `prompt ${sessionId} ${index}`
@@ -130,7 +130,7 @@ describe('frames of a tab about one session', () => {
       }),
       {
         numRuns: 15,
-        // What the page sends after it was offline.
+        // Frames of a page that was offline.
         examples: [
           [['mode', 'model and level', 'words']],
           [['an image', 'words', 'stop', 'mode', 'words', 'words']],

@@ -40,7 +40,7 @@ async function open(
   return messagesOf(response)
 }
 
-/** Of an SSE body. A reader that returns early closes the connection. */
+/** Messages of an SSE body. A reader that returns early closes the connection. */
 async function* messagesOf(response: Response): AsyncGenerator<Message> {
   let text = ''
   const decoder = new TextDecoder()

@@ -40,13 +40,13 @@ const filesThere = async (): Promise<string[]> =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
 
-/** As if everything had been sent two days ago. */
+/** Acts as if everything had been sent two days ago. */
 async function ageFiles(): Promise<void> {
   const then = Date.now() / 1000 - 2 * 24 * 60 * 60
   for (const file of await filesThere()) await utimes(file, then, then)
 }
 
-/** How many of those that are sent at once are kept, and what the others hear. */
+/** The number of stored uploads of those sent at once, and the errors of the others. */
 async function addAtOnce(uploads: Uploads, count: number) {
   const settled = await Promise.allSettled(Array.from({ length: count }, () => uploads.add('ann', PNG)))
   const kept = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value.id] : []))
@@ -62,7 +62,7 @@ interface Given {
   count: () => Promise<number>
 }
 
-/** What holds wherever they are. */
+/** The contract, wherever they are stored. */
 function contract(given: () => Given): void {
   const open = async (limits: Omit<UploadsOptions, 'onProblem'> = {}): Promise<Uploads> =>
     openOn(await given().shelf(), limits)

@@ -1,4 +1,4 @@
-/** What asks is answered, and a prompt is stopped, without a browser. */
+/** Answers to approvals and a Stop, without a browser. */
 import { errorBody, chatResponse } from '@sandlot/shared/account/api'
 import { waitingApprovals } from '@sandlot/shared/chat/pending'
 import { pendingApprovalList } from '@sandlot/shared/chat/pending-approvals'

@@ -1,4 +1,4 @@
-/** Who did what, as administrators read it. */
+/** The audit log, as administrators read it. */
 import type { AuditChains, AuditPage } from '@sandlot/shared/admin/audit'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ANN, addUser, browser, makeKey, setUp, startHarness } from '../support/harness.ts'

@@ -47,7 +47,7 @@ test.each(['GET', 'POST'])('X-A4 of a body behind its answer only a little is re
   send()
   const text = await allOf(socket)
   expect(text === '' || text.startsWith('HTTP/1.1 4')).toBe(true)
-  // What both kernels keep on the way counts too.
+  // Buffers of both kernels count too.
   expect(socket.bytesWritten).toBeLessThan(32 * 1024 * 1024)
 })
 
@@ -72,7 +72,7 @@ test('X-A4 beyond the most connections a further one is closed at once, and ther
   const [first] = left
   if (first === undefined) throw new Error('none is left')
   first.destroy()
-  // The server hears of the end a moment later.
+  // The server is notified of the end a moment later.
   await expect.poll(() => answered(open())).toBe(true)
   for (const socket of left) socket.destroy()
 })

@@ -93,6 +93,6 @@ test('authorization servers may fetch the client document, from the public addre
     token_endpoint_auth_method: 'none',
   })
   await open.close()
-  // Nobody has told this one where it is.
+  // This one was not given its address.
   expect((await fetch(`${harness.service.url}/oauth/mcp/client.json`)).ok).toBe(false)
 })

@@ -46,7 +46,7 @@ async function held(by: Browser, path: string, body: Buffer, type = 'application
   open.flushHeaders()
   await once(open, 'continue')
   open.write(body.subarray(0, -1))
-  // What was asked after it has been answered, so it was looked at.
+  // A later request has been answered, so it was processed.
   await by.get('/api/me')
   return async function end(): Promise<number | undefined> {
     open.end(body.subarray(-1))

@@ -68,7 +68,8 @@ describe('a team', () => {
     expect(settingsView.parse(await put.json())).toEqual({ settings, revision: 1 })
     const own = effectiveSettingsView.parse(await (await bob.get('/api/me/effective')).json())
     expect(own.modeCeiling).toMatchObject({ value: 'manual', from: { kind: 'teams' } })
-    // What holds for him where nothing is set for him alone; for the team, of the deployment.
+    // Settings that apply to him where none is set for him alone; for the team, those of the
+    // deployment.
     const without = async (path: string) =>
       settingsAnswer.parse(await (await ann.get(`/api/${path}/settings`)).json())
     expect(await without(`users/${bobId}`)).toMatchObject({ revision: 0, without: own })

@@ -1,4 +1,4 @@
-/** What was used up: one's own, and that of all for administrators. */
+/** Usage: one's own, and everybody's for administrators. */
 import { errorBody, userList } from '@sandlot/shared/account/api'
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { type Budget, adminUsageView, usageView } from '@sandlot/shared/admin/usage'

@@ -1,4 +1,6 @@
-/** What an operator is told, for any course of facts: property tests of the pure step, and its edges. */
+/**
+ * Alerts to an operator, for any course of facts: property tests of the pure step, and its edges.
+ */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type AlertSay, alertState, nextAlertState } from '../../src/notifications/alert-state.ts'

@@ -89,7 +89,7 @@ const view = async () => {
   return alertsView.parse(await (await page.get('/api/admin/alerts')).json())
 }
 const subjects = (): string[] => mails.map(({ raw }) => /^Subject: (.*)\r$/m.exec(raw)?.[1] ?? '')
-/** As the agent says it in its status. */
+/** The agent's status. */
 const engine = (ok: boolean): void => {
   const message = ok ? 'fine' : 'The Docker engine does not answer.'
   harness.agent.status = { ...harness.agent.status, reasons: [{ part: 'sandbox', ok, message }] }

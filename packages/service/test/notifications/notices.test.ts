@@ -75,7 +75,7 @@ async function subscribed(user: Browser, path: string): Promise<PushBrowser> {
   return made
 }
 
-/** What ai-agent stores when a call of this session asks. */
+/** Stores an approval of this session, as ai-agent does. */
 async function happen(sessionId: string, notices: NewNotification[], at = Date.now()): Promise<void> {
   const { store } = harness.agent
   if ((await store.getSession(sessionId)) === undefined)

@@ -1,4 +1,4 @@
-/** What administrators see of backups, and what the audit log has of them. */
+/** Backups for administrators, and their lines in the audit log. */
 import { writeFileSync } from 'node:fs'
 import { backupsView } from '@sandlot/shared/admin/backup-status'
 import { auditPage } from '@sandlot/shared/admin/audit'

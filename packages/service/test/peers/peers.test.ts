@@ -101,7 +101,7 @@ describeOnPostgres('two services on one PostgreSQL', (postgres) => {
     expect((await again.delete(`/api/keys/${keys[0]?.id}`)).status).toBe(204)
     expect(await closeOf(program)).toBe(CLOSE.signedOut)
 
-    // The sign-in that changes the password goes on, at whichever service its pages are.
+    // The sign-in that changes the password stays, at whichever service its pages are.
     const third = await Tab.of(await there(bob), other.url)
     const change = { current: 'battery staple', password: 'correct battery' }
     expect((await again.put('/api/password', change)).status).toBe(204)

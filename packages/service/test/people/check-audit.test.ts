@@ -1,4 +1,4 @@
-/** What `./sandlot doctor` finds out about the audit logs, as a process of its own. */
+/** Findings of `./sandlot doctor` about the audit logs, as a process of its own. */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

@@ -106,7 +106,7 @@ const asks = fc.array(
   fc.record({ who: fc.constantFrom(...PEOPLE), data: fc.constantFrom<RemovedData[]>('keep', 'purge') }),
   { minLength: 1, maxLength: 12 },
 )
-/** What becomes of the first tries, by person; what follows is done. */
+/** Outcomes of the first tries, by person; later ones succeed. */
 const plans = fc.record(
   Object.fromEntries(
     PEOPLE.map((who) => [
@@ -156,7 +156,7 @@ test('property: each person is removed by the last request, one try at a time, a
     })
     const wanted = new Map<string, RemovedData>()
     for (const { who, data } of said)
-      // Of whom nothing is left, and what can no longer be kept, is refused.
+      // Unknown people, and people that can no longer be stored, are refused.
       if (
         await removals.remove(who, data).then(
           () => true,

@@ -26,10 +26,10 @@ import { useHarness } from '../support/use-harness.ts'
 
 const now = useHarness()
 
-/** What listens in the sandbox. */
+/** The program that listens in the sandbox. */
 let program: Server
 let port: number
-/** What it was asked, newest last. */
+/** Its requests, newest last. */
 let asked: IncomingMessage[] = []
 let answer: (request: IncomingMessage, response: ServerResponse) => void
 let connections = 0

@@ -15,7 +15,7 @@ import {
 
 let smtp: SMTPServer
 let mails: string[]
-/** Of a port that is free. */
+/** The address of a free port. */
 let address: { port: number; publicUrl: string }
 let harness: Harness
 let ann: Browser

@@ -1,4 +1,4 @@
-/** Groups that a provider does not tell, and flows that end elsewhere than they were begun. */
+/** Groups that a provider does not send, and flows that end elsewhere than they began. */
 import type { Account } from '@sandlot/shared/account/api'
 import { describe, expect, test } from 'vitest'
 import { ANN, type Browser, setUp } from '../support/harness.ts'
@@ -150,7 +150,7 @@ describe('a flow', () => {
 
     const again = await signedIn()
     const later = await callbackOf(again, await begin(again, 'work/link', { password }))
-    // Another sign-in in the same browser, while that which began it goes on.
+    // Another sign-in in the same browser, while the one that began it stays.
     await again.post(`${url}/api/sign-in`, { email: ANN.email, password: ANN.password })
     expect(await problemOf(await again.wander(later, url))).toContain('has ended meanwhile')
     expect(await linked(again)).toEqual([])

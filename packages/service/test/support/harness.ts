@@ -240,7 +240,7 @@ export class Tab {
   }
 }
 
-/** What the upgrade answers when it refuses. */
+/** The refusal of an upgrade. */
 export async function refusedUpgrade(
   url: string,
   headers: Record<string, string>,

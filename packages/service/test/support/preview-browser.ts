@@ -21,7 +21,7 @@ export function joinToProgram({ agent }: Harness, port: number): void {
       const inside = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
       outside.pipe(inside).pipe(outside)
       inside.on('error', () => outside.destroy())
-      // As the agent does: a clean end was passed on by the pipe.
+      // The agent does this: the pipe passed on a clean end.
       inside.on('close', () => inside.readableEnded || outside.destroy())
       outside.on('error', () => inside.destroy()).on('close', () => inside.destroy())
     })

@@ -40,7 +40,7 @@ export async function start(
   )
 }
 
-/** Where a sign-in ends. */
+/** The end of a sign-in. */
 export async function signIn(who = new Wanderer(), body: unknown = {}): Promise<{ who: Wanderer; at: URL }> {
   const begun = await who.post(`${url}/api/sign-in/providers/work`, body)
   if (begun.status !== 200) throw new Error(await begun.text())

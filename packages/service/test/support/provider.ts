@@ -25,7 +25,7 @@ type Lie = (claims: Record<string, unknown>) => Record<string, unknown>
 
 export interface TestProvider {
   readonly issuer: string
-  /** Who signs in there next. */
+  /** The next person who signs in there. */
   person: Person
   /** Changes the claims of ID tokens. */
   lie: Lie | undefined
@@ -103,7 +103,7 @@ export async function startProvider(redirectUris: string[], afterSignOut: string
     }
   }
 
-  /** What `response` ends with goes out with the lie in it. */
+  /** The end of `response` is sent with the lie in it. */
   const retell = (response: ServerResponse): void => {
     const { lie } = test
     if (lie === undefined) return

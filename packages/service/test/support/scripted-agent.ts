@@ -77,7 +77,7 @@ import { z } from 'zod'
 
 const userMeta = newSessionMeta.pick({ user: true })
 
-/** What a script can do while its prompt runs. Returning ends the prompt. */
+/** Abilities of a script while its prompt runs. Returning ends the prompt. */
 export interface Turn {
   sessionId: string
   text: string
@@ -97,7 +97,7 @@ export interface Turn {
 
 export type Script = (turn: Turn) => Promise<EndReason | undefined>
 
-/** Says back what it was told. */
+/** Repeats its message. */
 export const answering: Script = async (turn) => {
   await turn.say(`You said ${turn.text}`)
   return 'completed'
@@ -108,12 +108,12 @@ const withSandlot = <S extends z.ZodType>(shape: S, meta: unknown): z.output<S> 
   return parsed.sandlot
 }
 
-/** As everybody has it. */
+/** Everybody's settings. */
 const DEPLOYMENT = deploymentSettings({ models: ['scripted', 'small'] })
 
 export class ScriptedAgent {
   script: Script = answering
-  /** What a prompt's request is answered with, in place of what belongs there: the SDK sends whatever it is. */
+  /** Replaces the answer to a prompt's request: the SDK sends anything. */
   answered: (result: object) => object = (result) => result
   /** Awaited before a load is answered. */
   beforeLoad: () => Promise<void> = () => Promise.resolve()
@@ -125,7 +125,7 @@ export class ScriptedAgent {
     model: { name: 'scripted', demo: true },
     defaultMode: 'auto-edit',
   }
-  /** Whose sessions and things are here, and not at another agent. */
+  /** Whether this user's sessions are here, and not at another agent. */
   has: (userId: string) => boolean = () => true
   /** Requests and notifications in order of arrival, but the handshake. */
   readonly received: string[] = []
@@ -136,30 +136,30 @@ export class ScriptedAgent {
   /** Awaited before a removal is answered; what it throws refuses it. */
   beforeRemoval: (userId: string) => Promise<void> = () => Promise.resolve()
   /** By user, then by name. */
-  /** Who has a sandbox. */
+  /** Users with a sandbox. */
   readonly sandboxOwners = new Set<string>()
   readonly instructions = new Map<string, string>()
-  /** What is set for teams and people, by `kind:id`. */
+  /** Settings of teams and people, by `kind:id`. */
   readonly settings = new Map<string, SettingsView>()
   budgets: Budget[] = []
   /** Teams of its configuration file. */
   teamSeeds: { id: string; name: string; members: string[] }[] = []
   readonly secrets = new Map<string, Map<string, string>>()
   readonly files = new ScriptedFiles()
-  /** What a ticket opens. */
+  /** Streams by ticket. */
   readonly streams = new Map<string, (socket: WebSocket) => void>()
-  /** What a request about ports is answered with. */
+  /** Answers a request about ports. */
   ports: (user: AgentUser, ask: PortsAsk) => object = () => ({ awake: false, ports: [] })
-  /** What a request about terminals is answered with. */
+  /** Answers a request about terminals. */
   terminals: (user: AgentUser, ask: TerminalsAsk) => object = () => ({ terminals: [] })
-  /** What a request about MCP servers is answered with. */
+  /** Answers a request about MCP servers. */
   mcpServers: (user: AgentUser, ask: McpServersAsk) => object = () => ({
     servers: [],
     given: [],
     may: 'public',
     most: 20,
   })
-  /** What a request about a command is answered with. */
+  /** Answers a request about a command. */
   exec: (params: z.output<typeof execParams>) => object = () => {
     throw refusal('not_implemented', 'This script runs no commands.')
   }
@@ -172,7 +172,7 @@ export class ScriptedAgent {
   readonly #running = new Map<string, AbortController>()
   /** By session and call. */
   readonly #answers = new Map<string, (optionId: string) => void>()
-  /** As ai-agent does: what is asked of one session takes effect in the order in which it was asked. */
+  /** ai-agent does this: requests to one session take effect in their order. */
   readonly #admitted = new InOrder(1000)
 
   private constructor(store: SessionStore, socketPath: string) {
@@ -203,12 +203,12 @@ export class ScriptedAgent {
     await new Promise<void>((resolve) => server.listen(this.#socketPath, resolve))
   }
 
-  /** As a person who goes to another agent looks to their readers. */
+  /** Acts like a move of a person to another agent, for their readers. */
   cut(): void {
     for (const socket of this.#sockets?.clients ?? []) socket.terminate()
   }
 
-  /** As a crash looks to its clients: every socket is gone, prompts too, what is stored stays. */
+  /** Acts like a crash, for its clients: sockets and prompts end, stored data stays. */
   async drop(): Promise<void> {
     for (const socket of this.#sockets?.clients ?? []) socket.terminate()
     this.#sockets?.close()
@@ -250,7 +250,7 @@ export class ScriptedAgent {
     this.sendRaw(EXT.sessionChanged, { userId: row.userId, summary })
   }
 
-  /** As ai-agent's rows, without what can be wrong with settings. */
+  /** ai-agent's rows, without the checks of settings. */
   #sandboxes(ask: SandboxesAsk): AgentSandboxes | object {
     this.received.push(`sandboxes ${ask.do}${'userId' in ask ? ` ${ask.userId}` : ''}`)
     if (ask.do === 'use') return { uses: {} }
@@ -304,7 +304,7 @@ export class ScriptedAgent {
         socket.once('close', () => controller.close())
       },
     }).pipeThrough(
-      // As the real one: handlers begin in the order of the messages.
+      // The real one does this: handlers begin in the order of the messages.
       new TransformStream<AnyMessage, AnyMessage>({
         async transform(message, controller) {
           controller.enqueue(message)
@@ -361,7 +361,7 @@ export class ScriptedAgent {
           const log = await this.store.readEvents(params.sessionId, upTo)
           for (const update of log)
             void client.notify(to.session.update, { sessionId: params.sessionId, update: wire(update) })
-          // A long log is read in turns of the event loop, and more may have come meanwhile.
+          // A long log is read in turns of the event loop, and may have grown in between.
           const last = log.at(-1)
           if (last === undefined) break
           upTo = seqOf(last) ?? upTo
@@ -682,7 +682,7 @@ export class ScriptedAgent {
     })
   }
 
-  /** Of their teams it knows nothing. Throws `not_found`. */
+  /** It has no teams. Throws `not_found`. */
   async #owned(userId: string, sessionId: string): Promise<void> {
     await this.beforeOwned()
     const row = await this.store.getSession(sessionId)
@@ -718,7 +718,7 @@ export class ScriptedAgent {
   }
 }
 
-/** As ai-agent stores them. */
+/** Stored as by ai-agent. */
 function approvalEffects(event: SessionEvent): Effects {
   const happened = sandlotEventOf(event)
   const { at } = metaOf(event)

@@ -36,7 +36,7 @@ export async function output({ contenders: [ours] }: BenchContext): Promise<Resu
     let data = ''
     while (data.length < PIECE) data += line(at)
     service.emit('s_output', [log.output('c_flood', offset, data)])
-    // What is in flight is for who comes later.
+    // Live state is for later readers.
     log.live = []
     offset += data.length
     await sleep(PAUSE_MS)

@@ -16,7 +16,7 @@ import {
 
 const MESSAGES = 300
 const PIECES = 300
-/** As fast as a fast model. */
+/** The pace of a fast model. */
 const PAUSE_MS = 16
 const END = 'The end of it.'
 

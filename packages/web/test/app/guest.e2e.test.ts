@@ -1,4 +1,4 @@
-/** What a guest sees, in a real browser. */
+/** A guest's view, in a real browser. */
 import { expect, test } from 'vitest'
 import { PHONE, lookAt, usePages } from '../fixture/pages.ts'
 

@@ -1,4 +1,7 @@
-/** What comes over the wire until a person reads their first chat, and how still the page is meanwhile. */
+/**
+ * Bytes over the wire until a person reads their first chat, and the page's layout shifts in
+ * between.
+ */
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'

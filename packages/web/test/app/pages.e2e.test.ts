@@ -68,7 +68,7 @@ test('a file that is dropped beside the chat does not take its place, in a field
     }
     return taken
   })
-  // What is not prevented the browser does itself: open the file, or put the text into the field.
+  // If it is not prevented, the browser opens the file, or puts the text into the field.
   expect(Object.entries(taken).filter(([, prevented]) => !prevented)).toEqual([
     ['dragover text [data-testid=composer]', false],
     ['drop text [data-testid=composer]', false],
@@ -405,7 +405,7 @@ describe('tool cards', () => {
     await edit.getByRole('button').first().click()
     expect(await edit.locator('.diff-line.add').count()).toBe(3)
     expect(await edit.locator('.diff-line.del').count()).toBe(1)
-    // What the diff shows is not shown again as an argument.
+    // The diff's content is not shown again as an argument.
     expect(await edit.getByText('old_text').count()).toBe(0)
   })
 
@@ -423,7 +423,7 @@ describe('tool cards', () => {
     expect(await page.title()).toMatch(/^\(4\) Approval needed/)
     const first = card(page, 'c_rm')
     expect(await first.getByTestId('tool-command').textContent()).toContain('U+202E')
-    // What waits is never folded away.
+    // A waiting call is never folded.
     expect(await first.getByRole('button', { name: 'Remove build folders' }).count()).toBe(0)
     const buttons = first.getByTestId('approval').getByRole('button')
     expect(await buttons.evaluateAll((all) => all.map((one) => one.ariaLabel ?? one.textContent))).toEqual([

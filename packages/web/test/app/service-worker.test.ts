@@ -1,4 +1,4 @@
-/** What a click on a notice does: the service worker's own file, with pages that are there or not. */
+/** A click on a notification: the service worker's own file, with and without open pages. */
 import { readFileSync } from 'node:fs'
 import { createContext, runInContext } from 'node:vm'
 import { expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 const ORIGIN = 'https://chat.example.org'
 const CODE = readFileSync(`${import.meta.dirname}/../../public/service-worker.js`, 'utf8')
 
-/** What was done for a click on a notice with this address, while these pages are open. */
+/** The actions after a click on a notification with this address, while these pages are open. */
 async function clicked(url: string | undefined, pages: readonly string[]): Promise<string[]> {
   const done: string[] = []
   const listeners = new Map<string, (event: object) => void>()

@@ -1,11 +1,14 @@
-/** What a finger finds, on a phone. */
+/** The page for a finger, on a phone. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { PHONE, card, usePages } from '../fixture/pages.ts'
 
 const { service, signedIn, openChat } = usePages()
 
-/** What is to be pressed and is lower than a finger, or has letters into which a phone zooms. Links in a text are as high as it is. */
+/**
+ * Controls lower than a finger, or with letters into which a phone zooms. Links in a text are as
+ * high as it is.
+ */
 function tooSmall(page: Page, where: string): Promise<string[]> {
   return page.evaluate(`
     [...document.querySelectorAll('a, button, input, select, textarea, summary, label:has(input)')].flatMap((element) => {

@@ -20,7 +20,7 @@ test('a call is changed in a form and allowed; the card shows what was changed',
   await command.waitFor()
   expect(await command.inputValue()).toBe('git push origin main')
   await form.getByText('The command line for bash.').waitFor()
-  // What it says is wrong stands in the form, and the call still waits.
+  // The refusal stands in the form, and the call still waits.
   service.approvals.refusal =
     'The changed call is not allowed here: git push --force is what your rule denies.'
   await command.fill('git push --force')

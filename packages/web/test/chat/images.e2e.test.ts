@@ -10,7 +10,7 @@ const { service, url, complaints, signedIn, openChat, frames } = usePages()
 const PNG = pictureOf(60, 40)
 const file = (name: string, buffer: Buffer = PNG) => ({ name, mimeType: 'image/png', buffer })
 
-/** As a browser does it: on the element, with files. */
+/** A browser does this: on the element, with files. */
 async function give(page: Page, how: 'paste' | 'drop', name: string, text?: string): Promise<void> {
   await page.getByTestId('composer').evaluate(
     (field, given) => {
@@ -101,7 +101,7 @@ test('what does not fit is said; what could not be sent is tried again; Send wai
   await page.getByRole('progressbar', { name: 'Sending slow.png' }).waitFor()
   await begun.promise
   expect(await page.getByTestId('send').isDisabled()).toBe(true)
-  // Whoever looks at another chat meanwhile finds it going on.
+  // A reader who visits another chat in between finds it continued.
   await openChat(page, 's_fixed')
   await openChat(page, 's_error')
   await page.getByRole('progressbar', { name: 'Sending slow.png' }).waitFor()
@@ -118,7 +118,7 @@ test('what does not fit is said; what could not be sent is tried again; Send wai
   await page.locator('[data-state=there]').waitFor()
   await page.getByTestId('send').click()
   await until(() => expect(frames('ai_chat')).toMatchObject([{ text: 'look', images: [expect.any(String)] }]))
-  // The answer 500 that the browser tells of.
+  // The answer 500 that the browser reports.
   complaints.length = 0
 })
 

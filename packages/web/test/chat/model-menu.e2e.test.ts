@@ -43,7 +43,7 @@ test('a new chat begins with the chosen model; in a chat it is the log that says
   await until(async () => expect(await menu.textContent()).toBe('thinker, low'))
   await choose('high')
   await until(async () => expect(await menu.textContent()).toBe('thinker, high'))
-  // The other model cannot be told.
+  // The other model has no levels.
   await choose('qwen3-vl')
   await until(async () => expect(await menu.textContent()).toBe('qwen3-vl'))
   expect(frames('ai_chat_model')).toMatchObject([

@@ -56,7 +56,7 @@ test('a message that waits is taken back into the composer, and vanishes from ev
   await other.getByText('In blue, please.').waitFor({ state: 'detached' })
   expect(await other.getByTestId('composer').inputValue()).toBe('')
 
-  // What is being written stays, and what comes back goes behind it.
+  // Typed text stays, and the returned message follows it.
   await buttons.first().click()
   await buttons.nth(1).click()
   await until(() => expect(frames('ai_chat_unqueue')).toHaveLength(3))

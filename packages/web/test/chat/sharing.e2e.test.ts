@@ -28,7 +28,7 @@ test.each(LOOKS)('a chat is shared, changed and revoked with the keyboard, $them
   const find = dialog.getByRole('combobox', { name: 'Find people and teams' })
   await find.fill('d')
   await dialog.getByRole('option', { name: /Documentation/, selected: true }).waitFor()
-  // Two of one name are told apart.
+  // Two people of one name are distinguished.
   await dialog.getByText('d.brown@example.org').waitFor()
   expect(await lookAt(page, `share-find-${look.theme}`)).toEqual([])
   await find.fill('bob')

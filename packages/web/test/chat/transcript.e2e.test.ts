@@ -198,7 +198,7 @@ test('a message is said in other words in its place, by the keyboard, and one st
   await page.getByText('reconnect.test.ts').waitFor()
   expect(await page.getByText('3.4 s and 2.9 s').count()).toBe(0)
 
-  // What is said now goes on here, also after a reload.
+  // The next message continues here, also after a reload.
   await page.reload()
   await page.getByText('reconnect.test.ts').waitFor()
   service.onChat = answers('It waits for a server.')
@@ -226,7 +226,7 @@ test('an answer is asked for again, with another model too; while the agent is a
   await noButton('Edit and send again')
   await noButton('Answer again')
 
-  // One may read the other version meanwhile, and is told.
+  // The other version may be read in between, with a note.
   await page.getByRole('button', { name: 'Previous version' }).click()
   await page.getByText('reconnect.test.ts').waitFor()
   await page.getByText('The agent is at work in another branch of this chat.').waitFor()

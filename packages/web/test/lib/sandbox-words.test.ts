@@ -23,7 +23,7 @@ test('what a sandbox may reach is said in a sentence', () => {
 test('the share of its processors is between two looks', () => {
   expect(cpuShare({ cpuMs: 0, at: 0 }, { cpuMs: 1_000, at: 1_000 }, 2)).toBe(0.5)
   expect(cpuShare({ cpuMs: 0, at: 0 }, { cpuMs: 9_000, at: 1_000 }, 2)).toBe(1)
-  // It was started again meanwhile.
+  // It was restarted in between.
   expect(cpuShare({ cpuMs: 5_000, at: 0 }, { cpuMs: 10, at: 1_000 }, 2)).toBe(0)
 })
 

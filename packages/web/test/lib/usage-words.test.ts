@@ -1,4 +1,4 @@
-/** What was used up, in words. */
+/** Usage as text. */
 import type { Budget } from '@sandlot/shared/admin/usage'
 import { expect, test } from 'vitest'
 import {

@@ -299,7 +299,7 @@ test('the page has one word for each thing', () => {
     .filter((name) => /\.tsx?$/.test(name))
     .flatMap((name) => {
       const source = readFileSync(join(folder, name), 'utf8').replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '')
-      // What is quoted and has a space in it, and what stands between tags.
+      // Quoted text with a space in it, and text between tags.
       const quoted = [...source.matchAll(/'[^'\n]*'|"[^"\n]*"|`[^`\n]*`|>[^<>{}()=;]*</g)].map(
         ([text]) => text,
       )

@@ -12,7 +12,7 @@ import { SessionLog } from '../fixture/session-log.ts'
 
 const { complaints, service, signedIn, openChat } = usePages()
 
-/** What a page of the workspace has reached. */
+/** Requests that a page of the workspace made. */
 const caught: string[] = []
 const outside = createServer((request, response) => {
   caught.push(`${request.method} ${request.url}`)
@@ -33,7 +33,7 @@ afterAll(() => {
   stun.close()
 })
 
-/** As the link of an answer does. */
+/** The link of an answer does this. */
 async function show(page: Page, path: string, bytes: Buffer | string): Promise<Locator> {
   service.files.set(path, Buffer.from(bytes))
   const log = new SessionLog()

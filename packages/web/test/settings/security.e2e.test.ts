@@ -8,7 +8,7 @@ import { CODE, RECOVERY_CODES } from '../fixture/sign-in.ts'
 
 const { complaints, service, signedIn, url } = usePages()
 
-/** What a phone reads from the code, which is one path of squares. */
+/** The text that a phone reads from the code, which is one path of squares. */
 async function scan(code: Locator): Promise<string> {
   const side = Number((await code.getAttribute('viewBox'))?.split(' ')[2])
   const path = (await code.locator('path').getAttribute('d')) ?? ''

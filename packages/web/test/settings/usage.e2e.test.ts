@@ -1,4 +1,4 @@
-/** What was used up, in a real browser: My usage, and what all have used up. */
+/** Usage, in a real browser: My usage, and everybody's. */
 import type { Budget } from '@sandlot/shared/admin/usage'
 import { expect, test } from 'vitest'
 import { DESKTOP, PHONE, lookAt, until, usePages, oneLook } from '../fixture/pages.ts'

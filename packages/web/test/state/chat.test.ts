@@ -19,7 +19,7 @@ let port: number
 let sockets: WebSocket[]
 let received: ClientFrame[]
 let log: SessionLog
-/** Of later pages of the list. */
+/** Rows of later pages of the list. */
 let lines: SessionSummary[]
 let lookedUp: string[]
 let answer: (socket: WebSocket, frame: ClientFrame) => void
@@ -46,7 +46,9 @@ async function shut(): Promise<void> {
 
 const send = (socket: WebSocket, frame: ServerFrame) => socket.send(JSON.stringify(frame))
 
-/** What the service does: a resume answers the log, a message is accepted once and then is in the log. */
+/**
+ * The service's part: a resume answers the log, a message is accepted once and then is in the log.
+ */
 function serve(socket: WebSocket, frame: ClientFrame): void {
   if (frame.type === 'ai_chat_resume') {
     for (const event of [...log.settled.slice(frame.after), ...log.live]) {
@@ -381,7 +383,7 @@ test('a queued message that was taken back comes to the tab that asked; its opti
   }
   answer = (socket, frame) => {
     if (frame.type === 'ai_chat') {
-      // Another device has taken it back before this one hears that it was accepted.
+      // Another device has withdrawn it before this one is notified that it was accepted.
       tell(log.happened({ type: 'message_queued', messageId: 'm_9', text: frame.text, as: 'steer' }))
       tell(log.happened({ type: 'message_unqueued', messageId: 'm_9', why: 'withdrawn' }, 'p_9'))
       const { requestId } = frame

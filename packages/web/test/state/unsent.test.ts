@@ -1,4 +1,4 @@
-/** What is written and attached and not sent yet: whose it is, and where it goes. */
+/** Unsent text and attachments: their owner, and their target. */
 import { MAX_IMAGES, type UploadedImage } from '@sandlot/shared/chat/images'
 import { expect, test, vi } from 'vitest'
 import { draftOf, moveDraft } from '../../src/chat/composer/drafts.ts'
@@ -8,7 +8,7 @@ import { Attachments, blockedBy } from '../../src/state/attachments.ts'
 const PNG = Buffer.from('89504e470d0a1a0a0000000d', 'hex')
 const picture = (name: string) => new File([PNG], name)
 
-/** Whose bytes come when and as the test says: of a slow disk, or never, as of a folder. */
+/** A file whose bytes come when the test lets them: of a slow disk, or never, as of a folder. */
 function fileOf(name: string, bytes: () => Promise<ArrayBuffer>): File {
   const file = picture(name)
   const beginning = new Blob()

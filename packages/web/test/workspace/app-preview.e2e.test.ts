@@ -42,7 +42,7 @@ test('an app that begins to listen is a card in its chat, which leads to the pan
   await card.waitFor({ state: 'detached' })
   // Closed and opened again it is another one.
   opens()
-  // What follows it on the same way is there, so the page has drawn it.
+  // A later change over the same connection has arrived, so the page has rendered it.
   service.change('s_fixed', { title: 'Closed again' })
   await page.getByRole('link', { name: /Closed again/ }).waitFor()
   opens(8000, 9000)

@@ -1,4 +1,4 @@
-/** What a prompt changed in the workspace, in a real browser. */
+/** Changes of the workspace by a prompt, in a real browser. */
 import { diffsId } from '@sandlot/shared/chat/file-changes'
 import { expect, test } from 'vitest'
 import { DESKTOP, lookAt, PHONE, usePages, oneLook } from '../fixture/pages.ts'

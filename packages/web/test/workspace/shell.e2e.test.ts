@@ -11,7 +11,7 @@ afterEach(async () => {
 })
 afterAll(() => service.shell.stop())
 
-/** What the terminal shows, as screen readers get it. */
+/** The terminal's text for screen readers. */
 const screenOf = (page: Page) => shown(page).locator('.xterm-accessibility-tree')
 const shown = (page: Page) => page.getByTestId('terminal').filter({ visible: true })
 

@@ -1,4 +1,4 @@
-/** The page about ACP as a table, 1.2 and 1.3: what a client is told. */
+/** The page about ACP as a table, 1.2 and 1.3: messages to a client. */
 import { beforeAll, expect, test } from 'vitest'
 import { textAnswer, toolCalls } from '../../support/fake-provider.ts'
 import { initialized, newSession, text } from '../raw-client.ts'

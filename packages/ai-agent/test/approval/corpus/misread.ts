@@ -1,4 +1,7 @@
-/** What a shell or a program reads otherwise than it looks: the line is plain, and something else happens. */
+/**
+ * Lines that a shell or a program reads differently from their look: the line is plain, and
+ * something else happens.
+ */
 import type { Case } from './corpus.ts'
 
 export const misread: readonly Case[] = [
@@ -27,7 +30,7 @@ export const misread: readonly Case[] = [
   ["sh -c 'ls | head && [ -f x ] && echo $x'", 'allow'],
   ['sh -c \'for f in *.ts; do wc -l "$f"; done 2>/dev/null\'', 'allow'],
   ["bash -c '[[ -f x ]]'", 'allow'],
-  // What a shell gets to read is what stands at its descriptor 0.
+  // A shell reads its descriptor 0.
   ['cat x | bash 5<<< ls', 'ask'],
   ['cat x | bash 3<<E\nls\nE', 'ask'],
   ['bash <<< ls <&3', 'ask'],
@@ -128,7 +131,7 @@ export const misread: readonly Case[] = [
   ["su root -c 'rm x'", 'ask'],
   ['runuser -u x -- rm y', 'ask'],
   ["ssh -o ProxyCommand='rm x' host", 'ask'],
-  // What a rule for the program does not mean.
+  // Options that a rule for the program does not include.
   ["git config diff.external 'touch x'", 'ask'],
   ["git config sequence.editor 'touch x'", 'ask'],
   ["git config pager.log 'touch x'", 'ask'],

@@ -131,7 +131,7 @@ export const programs: readonly Case[] = [
   ['ls | xargs --foo rm', 'ask'],
   ['ls | xargs find .', 'ask'],
   ['ls | xargs git log', 'ask'],
-  // What stands behind the command's name is not xargs's own.
+  // Words after the command's name are not xargs's own.
   ['ls | xargs grep -I x', 'allow'],
   ['ls | xargs tar -I sh -xf a.tar', 'ask'],
   ['ls | xargs rm -I x ls', 'deny'],

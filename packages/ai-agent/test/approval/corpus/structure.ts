@@ -111,7 +111,7 @@ export const structure: readonly Case[] = [
   ["declare -i x='a[$(rm x)]'", 'ask'],
   ["x='$(rm x)'; echo ${x@P}", 'ask'],
   ['declare -n r=PATH; r=/tmp', 'ask'],
-  // What is not whole.
+  // Incomplete lines.
   ['ls ; ; rm x', 'ask'],
   ['if rm x', 'deny'],
   ["echo 'x", 'ask'],

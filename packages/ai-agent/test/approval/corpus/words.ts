@@ -86,7 +86,7 @@ export const words: readonly Case[] = [
   ['ls \\# ; rm x', 'deny'],
   ["echo 'a # b'; rm x", 'deny'],
   ['echo a#b; rm x', 'deny'],
-  // What is only text.
+  // Plain text.
   ["echo 'rm -rf build'", 'allow'],
   ['echo "rm -rf build"', 'allow'],
   ['grep -r "rm -rf" .', 'allow'],

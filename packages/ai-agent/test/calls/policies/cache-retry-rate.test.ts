@@ -16,7 +16,7 @@ import {
 } from '../../../src/tools/tool.ts'
 import { TestBatch } from '../test-batch.ts'
 
-/** Of a call's context, what a policy alone reads here. */
+/** The part of a call's context that a policy alone reads here. */
 const of = (userId: string) => ({ ids: { userId } }) as CallContext
 
 /** A tool that counts how often it really ran. */

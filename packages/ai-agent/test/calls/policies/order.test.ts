@@ -50,7 +50,7 @@ test('what a tool itself finds wrong with the arguments is told, though the call
 describe('once before validate', () => {
   const other = { input: z.strictObject({ other: z.string().describe('Another one.') }) }
 
-  /** What becomes of a call that had begun, where the tools after the restart are `now`. */
+  /** The result of a call that had begun, where the tools after the restart are `now`. */
   async function afterRestart(begun: Tool, now: readonly Tool[]): Promise<ToolOutcome | undefined> {
     const before = new TestBatch({ tools: [begun] })
     await before.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')

@@ -26,7 +26,8 @@ describe('settle', () => {
         throw error
       }
 
-  // Behind settle and metrics; a policy that throws before metrics has seen the call is metrics itself, below.
+  // After settle and metrics; a policy that throws before metrics has seen the call is metrics
+  // itself, below.
   const behind = createPolicies({
     metrics: createToolMetrics(),
     toolTimeoutMs: 1,
@@ -103,7 +104,7 @@ test('a hook is a policy: it sees every call, may end it, and is told how it end
         seen.push(`${call.name} ${String(call.args['text'])}: ${ended}`)
       }
     }
-  // Behind settle and metrics, so that what it ends is an outcome and counted.
+  // After settle and metrics, so that its refusal is an outcome and counted.
   const batch = new TestBatch({ policies: (settings) => createPolicies(settings).toSpliced(2, 0, hook) })
   const calls = ['one', 'never', 'two'].map((text, n) => ({ id: `c${n}`, name: 'echo', args: { text } }))
   const outcomes = await batch.run([...calls, { id: 'c3', name: 'echo', args: { text: 3, more: 1 } }])
@@ -373,7 +374,7 @@ describe('a call that was begun before a restart', () => {
     const batch = new OverBudget({ tools: [tool('t', { runs }, begins)] })
     await batch.run([{ id: 'a', name: 't' }], (event) => event.sessionUpdate !== 'tool_call_update')
     expect(batch.story()).toEqual(['announced a', 'in_progress a'])
-    // What holds now would not let it begin.
+    // The current rules would not let it begin.
     batch.mode = 'manual'
     batch.over = true
     expect((await batch.run([{ id: 'a', name: 't' }])).map(reasonOf)).toEqual(['completed'])

@@ -23,7 +23,7 @@ export function tool(name: string, change: Partial<Tool> = {}, execute?: Run): T
   }
 }
 
-/** What became of a call in a word: its reason where it failed. */
+/** The result of a call in a word: its reason where it failed. */
 export function reasonOf(outcome: ToolOutcome | undefined): string {
   if (outcome === undefined) return 'none'
   return outcome.status === 'failed' ? outcome.reason : outcome.status

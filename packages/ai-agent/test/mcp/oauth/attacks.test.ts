@@ -1,4 +1,4 @@
-/** What servers, authorization servers and links can try with somebody's access. */
+/** Attacks on a user's access by servers, authorization servers and links. */
 import { describe, expect, test } from 'vitest'
 import { documentUrlOf } from '../../../src/mcp/oauth/client.ts'
 import { startHttpServer } from '../http-server.ts'
@@ -42,7 +42,7 @@ describe.concurrent('the way back', () => {
     ] as const)
       expect(await bench.mcp.finishSignIn(user, tried)).toHaveProperty('problem')
     expect(exchanges(server)).toBe(0)
-    // What others tried did not use up Ada's own.
+    // Others' tries did not use up Ada's own.
     expect(await bench.mcp.finishSignIn(ADA, answer)).toEqual({ server: 'cal' })
   })
 

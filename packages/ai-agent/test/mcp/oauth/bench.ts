@@ -12,7 +12,7 @@ export function linkOf(outcome: ToolOutcome): string {
   return first?.content?.uri ?? ''
 }
 
-/** What a link asks for. */
+/** The parameters of a link. */
 export function askedBy(link: string): string {
   return new URL(link).searchParams.get('scope') ?? ''
 }

@@ -1,4 +1,4 @@
-/** Somebody who was sent away to sign in, and comes back to an agent that was started again meanwhile. */
+/** A user who was sent away to sign in, and returns to a restarted agent. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/account/secrets'
@@ -54,7 +54,7 @@ const started = (
 const link = async (bench: McpBench, user = ADA): Promise<string> =>
   linkOf(await batchOf(await bench.tools(user)).call('connect_cal', {}))
 
-/** What somebody who got a link before the restart comes back with. */
+/** The answer of a user who got a link before the restart. */
 async function sentAway(auth: object = {}): Promise<URLSearchParams> {
   await using bench = started(auth)
   return server.agree(await link(bench))

@@ -26,7 +26,7 @@ describe.concurrent('a tool that needs more than was allowed', () => {
       content: [{ content: { name: 'Allow cal: write' } }],
     })
     expect(askedBy(link)).toBe('read write')
-    // What was allowed before goes on working meanwhile.
+    // Tools allowed before keep working in the meantime.
     expect(await batch.call('other', {})).toMatchObject({ status: 'completed' })
     expect(await bench.mcp.finishSignIn(ADA, server.agree(link))).toEqual({ server: 'cal' })
     expect(await batch.call('look', {})).toMatchObject({ status: 'completed' })

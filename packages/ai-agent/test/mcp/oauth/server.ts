@@ -15,16 +15,16 @@ export interface OAuthServer extends HttpServer {
   registrations: number
   /** Every request for a token, good or not. */
   tokenRequests: TokenRequest[]
-  /** What a tool needs beyond a token; undefined: nothing. */
+  /** Requirements of a tool besides a token; undefined: none. */
   needs: (tool: string) => string | undefined
-  /** What of the scope that was asked for is given. */
+  /** The granted part of the requested scope. */
   grants: (scope: string) => string
   /** Laid over what it says about itself as a resource, and as an authorization server. */
   resourceSays: Record<string, unknown>
   authoritySays: Record<string, unknown>
-  /** Of clients that sign in by themselves: id → secret. */
+  /** Clients that sign in by themselves: id → secret. */
   clients: Map<string, string>
-  /** What somebody who opens the link and agrees is sent back with. */
+  /** The answer after a user opens the link and agrees. */
   agree(link: string): URLSearchParams
 }
 

@@ -1,4 +1,7 @@
-/** What stands between: proxies and gateways that translate other dialects, and servers that parse calls out of text. */
+/**
+ * Middlemen: proxies and gateways that translate other dialects, and servers that parse calls out
+ * of text.
+ */
 import { call, chunk, completion, events, piece, tools, wireCall } from './answer.ts'
 import type { DocumentedAnswers } from './answer.ts'
 

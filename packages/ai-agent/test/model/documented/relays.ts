@@ -1,4 +1,4 @@
-/** What relays leave as the provider behind them says it: names, counts, and what is kept for the next request. */
+/** Members that relays pass on from the provider: names, counts, and state for the next request. */
 import { call, chunk, completion, events, piece, tools, wireCall } from './answer.ts'
 import type { DocumentedAnswers } from './answer.ts'
 

@@ -1,6 +1,6 @@
 /**
- * What the model is told of a command that was stopped at some moment, beside what the sandbox saw of it: the lines that
- * it wrote, and the processes that are left.
+ * The model's text about a command stopped at some moment, next to the sandbox's facts: its lines,
+ * and the processes that are left.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/chat/events'

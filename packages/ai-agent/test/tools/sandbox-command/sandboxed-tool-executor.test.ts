@@ -32,7 +32,7 @@ const started = (event: SessionEvent): boolean => metaOf(event).attempt !== unde
 const hasOutput = (event: SessionEvent): boolean => isLive(event) && metaOf(event).output !== undefined
 const ownId = () =>
   commandId({ sessionId: 's_test', promptId: batch.promptId, turn: 1, callId: 'c1', attempt: 1 })
-/** What sbxd still keeps of our command. */
+/** The state of our command in sbxd. */
 const known = async () => {
   const commands = await (await local.sandboxes.acquire('u_test')).commands()
   return commands.filter(({ id }) => id === ownId())

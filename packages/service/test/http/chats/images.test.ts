@@ -75,7 +75,7 @@ test('a message may be images alone; one that names an image that is not there i
     code: 'not_found',
     message: expect.stringContaining('Attach it again'),
   })
-  // What another person sent is not there for Bob.
+  // Another person's image does not exist for Bob.
   expect((await bob.get(`/api/images/${id}`)).status).toBe(404)
   const others = await Tab.of(bob, harness.service.url)
   others.send({ type: 'ai_chat', requestId: 'r4', text: 'x', images: [id] })

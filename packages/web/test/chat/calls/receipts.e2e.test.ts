@@ -9,7 +9,7 @@ const answered = () =>
     frame.type === 'ai_chat_approve' ? [[frame.toolCallId, frame.optionId]] : [],
   )
 
-/** What the service says once an answer was stored. */
+/** The service's answer once an answer was stored. */
 function answer(sessionId: string, toolCallId: string): void {
   const log = service.sessions.get(sessionId)?.log
   if (log === undefined) throw new Error('no story')
