@@ -1,7 +1,7 @@
 /**
- * Reading configuration from an environment: one zod schema per package, every problem reported at
- * once, each with the variable's name. `NAME_FILE` names a file that holds the value of `NAME` (for
- * Docker secrets); the reader of the file is passed in, because this package also runs in browsers.
+ * Configuration from an environment: one zod schema per package, every problem reported at once,
+ * each with the variable's name. `NAME_FILE` names a file with the value of `NAME` (for Docker
+ * secrets); the file reader is a parameter, because this package also runs in browsers.
  */
 import { z } from 'zod'
 import { CONFIG_NAMES, isSecretName, unknownConfigNames } from './config/names.ts'
@@ -23,7 +23,7 @@ export class ConfigError extends Error {
 /** `true`/`false`, `1`/`0`, `yes`/`no`, `on`/`off` in any case. */
 export const flag = z.stringbool()
 
-/** A whole number in a range, written in decimal digits. */
+/** A whole number in a range, in decimal digits. */
 export function wholeNumber(min: number, max: number): z.ZodType<number, string> {
   return z
     .string()
@@ -33,8 +33,8 @@ export function wholeNumber(min: number, max: number): z.ZodType<number, string>
 }
 
 /**
- * Parse `env` by `schema`, whose keys are variable names. An empty value counts as not set.
- * @throws ConfigError with every problem, including `SANDLOT_*` names that no package knows.
+ * Parse `env` by `schema`, whose keys are variable names. An empty value counts as not set. @throws
+ * ConfigError with every problem, including unknown `SANDLOT_*` names.
  */
 export function readConfig<S extends z.ZodObject>(
   schema: S,
@@ -72,12 +72,12 @@ export function readConfig<S extends z.ZodObject>(
   return parsed.data
 }
 
-/** Where the launcher says which names are from `.env`. */
+/** The launcher's list of names from `.env`. */
 const ENV_FILE_NAMES = 'SANDLOT_ENV_FILE_NAMES'
 
 /**
- * Every setting of `schema` with its value in `env`, which `readConfig` has accepted, and where it
- * comes from; secrets are redacted. `beside`: a file of this process alone, and what it added.
+ * Every setting of `schema` with its value in `env`, accepted by `readConfig` before, and its
+ * source; secrets are redacted. `beside`: another file of this process, and the names from it.
  */
 export function settingRows(
   schema: z.ZodObject,
@@ -109,7 +109,7 @@ export function settingRows(
   })
 }
 
-/** In an address a user and a password may stand. */
+/** A URL may contain a user and a password. */
 function withoutCredentials(text: string): string {
   return text.replaceAll(/\/\/[^/@\s]+@/g, '//…@')
 }

@@ -1,15 +1,17 @@
-/** Rules of an account’s name and address: the same for people, administrators and providers. */
+/**
+ * Validation of an account’s name and address: the same for users, administrators and providers.
+ */
 import { z } from 'zod'
 
 export const MAX_NAME_CHARS = 100
 const MAX_EMAIL_CHARS = 254
 
-/** But for joiners, which some scripts and emoji need. */
+/** Except joiners, which some scripts and emoji need. */
 const INVISIBLE =
   /(?!\u200C|\u200D|\uFE0E|\uFE0F)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u
 
-/** Without invisible characters, by which two names look the same, or text is turned around. */
+/** Removes invisible characters, which make two names look the same or reverse text. */
 export function visibleName(name: string): string {
   return name.toWellFormed().replaceAll(/\s+/gu, ' ').replaceAll(INVISIBLE, '').trim()
 }

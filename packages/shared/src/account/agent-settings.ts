@@ -1,7 +1,7 @@
 /**
- * What an administrator sets about the agent for one team or one person, and what then holds for a
- * person. What is set for the person alone wins; else, of those of their teams that say something
- * about it, the most generous; else what holds for the deployment.
+ * Agent settings of a team or a person, set by administrators, and the effective settings of a
+ * person. The person's own settings win; then the most generous of their teams' settings; then the
+ * deployment's.
  */
 import { z } from 'zod'
 import { MODES, mode } from '../chat/mode.ts'
@@ -9,7 +9,7 @@ import { MODES, mode } from '../chat/mode.ts'
 const amount = z.number().nonnegative()
 const count = z.int().nonnegative()
 
-/** Of one message, of a day, and of a month. 0 is no limit. */
+/** Per message, per day, and per month. 0 is no limit. */
 export const agentLimits = z.strictObject({
   turns: z.int().min(1).max(1_000).optional(),
   calls: count.optional(),
@@ -31,7 +31,7 @@ export type AgentLimits = z.infer<typeof agentLimits>
 export type LimitName = keyof AgentLimits
 export const LIMIT_NAMES = Object.keys(agentLimits.shape) as LimitName[]
 
-/** Of several people together: what they use up is added up. 0 is no limit. */
+/** For several people together: their usage is added up. 0 is no limit. */
 const teamLimits = agentLimits.pick({
   turnsPerDay: true,
   callsPerDay: true,
@@ -50,11 +50,11 @@ export const TEAM_LIMIT_NAMES = Object.keys(teamLimits.shape) as TeamLimitName[]
 
 export const networkSettings = z
   .strictObject({
-    /** Default: as SANDLOT_SANDBOX_NETWORK says. */
+    /** Default: SANDLOT_SANDBOX_NETWORK. */
     mode: z.enum(['none', 'egress']).optional(),
-    /** In place of SANDLOT_EGRESS_ALLOW, in the same words. */
+    /** Replaces SANDLOT_EGRESS_ALLOW, in the same syntax. */
     hosts: z.array(z.string().min(1).max(300)).max(1_000).optional(),
-    /** Whether the agent may ask them for more hosts. Default: as `rules.hosts` says. */
+    /** The agent may ask them for more hosts. Default: `rules.hosts`. */
     ask: z.boolean().optional(),
   })
   .refine(
@@ -70,44 +70,41 @@ export const OWN_SERVERS = ['none', 'public', 'local'] as const
 export const ownServers = z.enum(OWN_SERVERS)
 export type OwnServers = z.infer<typeof ownServers>
 
-/** Everything is optional: what is absent, the team or the person says nothing about. */
+/** Everything is optional: an absent member is not set for the team or the person. */
 export const agentSettings = z.strictObject({
-  /**
-   * False: none. Or by tool id: false takes one away, true gives one that others do not have; `*`:
-   * all that are not named.
-   */
+  /** False: none. Or by tool id: false removes a tool, true grants it; `*`: all unnamed tools. */
   tools: z.union([z.boolean(), z.record(z.string().min(1).max(256), z.boolean())]).optional(),
   /** The highest mode they may choose. */
   modeCeiling: mode.optional(),
-  /** What their sandbox may reach. */
+  /** External access of their sandbox. */
   network: networkSettings.optional(),
-  /** The MCP servers of the configuration that they may use, by name. */
+  /** Names of the permitted MCP servers of the configuration. */
   mcpServers: z.array(z.string().min(1).max(200)).max(200).optional(),
-  /** The MCP servers that they may bring themselves. */
+  /** MCP servers that they may add themselves. */
   ownServers: ownServers.optional(),
-  /** The models that their chats may choose, by name. */
+  /** Names of the models that their chats may choose. */
   models: z.array(z.string().min(1).max(200)).min(1).max(200).optional(),
-  /** Of each of them. */
+  /** For each of them. */
   limits: agentLimits.optional(),
-  /** Of a team alone: of all of its members together. */
+  /** Only of a team: for all of its members together. */
   together: teamLimits.optional(),
-  /** What the agent keeps to. */
+  /** Instructions for the agent. */
   instructions: z
     .string()
     .max(64 * 1024)
     .optional(),
 })
 export type AgentSettings = z.infer<typeof agentSettings>
-/** In `tools`: all that are not named. */
+/** In `tools`: all unnamed tools. */
 export const ALL_TOOLS = '*'
-/** In `tools` beside those of the agent: what people themselves may do in their sandboxes. */
+/** In `tools`, next to the agent's tools: direct use of the sandbox by people. */
 export const PERSON_TOOLS = ['terminal', 'exec'] as const
 export type PersonTool = (typeof PERSON_TOOLS)[number]
 
 /** Ids, or addresses, as they are stored. */
 export const idList = z.array(z.string())
 
-/** Whom settings are about: an id, or for a person who has not signed in yet their address. */
+/** The subject of settings: an id, or the address of a person who has not signed in yet. */
 export const settingsSubject = z.object({
   kind: z.enum(['team', 'person']),
   id: z.string().min(1).max(254),
@@ -115,8 +112,8 @@ export const settingsSubject = z.object({
 export type SettingsSubject = z.infer<typeof settingsSubject>
 
 /**
- * `GET /api/teams/:id/settings`, `GET /api/users/:id/settings` (administrators). `revision` 0: none
- * are set.
+ * `GET /api/teams/:id/settings`, `GET /api/users/:id/settings` (administrators). `revision` 0:
+ * nothing is set.
  */
 export const settingsView = z.object({
   settings: agentSettings,
@@ -124,9 +121,8 @@ export const settingsView = z.object({
 })
 export type SettingsView = z.infer<typeof settingsView>
 /**
- * `PUT` of the same → the `SettingsView`. They replace all that was set. `revision`: of what the
- * administrator saw; another one by now is a `conflict`, whose body has the `SettingsView` as
- * `current`.
+ * `PUT` of the same → the `SettingsView`. Replaces all settings. `revision`: the one that the
+ * administrator saw; if it has changed, `conflict` with the `SettingsView` as `current`.
  */
 export const putSettingsRequest = settingsView
 
@@ -134,7 +130,7 @@ export const putSettingsRequest = settingsView
 // ───────────────────────────────────────────────────────────────────────────
 
 const teamOfSource = z.object({ id: z.string(), name: z.string() })
-/** Where a value comes from. Several teams: they say the same, or what they say is put together. */
+/** The source of a value. Several teams: their values are equal or merged. */
 const settingSource = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('deployment') }),
   z.object({ kind: z.literal('teams'), teams: z.array(teamOfSource) }),
@@ -148,13 +144,13 @@ function sourced<S extends z.ZodType>(value: S) {
 const limitValues = agentLimits.required()
 
 /**
- * `GET /api/users/:id/effective` (administrators), and of oneself: every setting that holds for a
- * person, with where it comes from.
+ * `GET /api/users/:id/effective` (administrators), and of oneself: every effective setting with its
+ * source.
  */
 export const effectiveSettingsView = z.object({
   modeCeiling: sourced(mode),
   tools: z.object({
-    /** Of those that are not named: false: none. */
+    /** For unnamed tools; false: none. */
     all: sourced(z.boolean()),
     /** By tool id. */
     single: z.record(z.string(), sourced(z.boolean())),
@@ -168,21 +164,23 @@ export const effectiveSettingsView = z.object({
     ask: sourced(z.boolean()),
   }),
   limits: z.record(z.enum(LIMIT_NAMES), sourced(z.number())),
-  /** Those of all teams, by their names, then the person's. */
+  /** Those of all teams, by name, then the person's. */
   instructions: z.array(sourced(z.string())),
 })
 export type EffectiveSettings = z.infer<typeof effectiveSettingsView>
 
-/** What there is to choose from: names of servers and models, ids of tools that are no server’s. */
+/** Available choices: names of servers and models, ids of tools that belong to no server. */
 export const offeredSettings = z.object({
   mcpServers: z.array(z.string()),
   models: z.array(z.string()),
   tools: z.array(z.string()),
 })
 
-/** What `GET …/settings` answers: the form says for each setting what holds without it. */
+/**
+ * Response of `GET …/settings`: with it, the form shows the effective value of an unset setting.
+ */
 export const settingsAnswer = settingsView.extend({
-  /** What holds where nothing of this is set. */
+  /** Effective settings without these. */
   without: effectiveSettingsView.optional(),
   offered: offeredSettings.optional(),
 })
@@ -190,13 +188,13 @@ export type SettingsAnswer = z.infer<typeof settingsAnswer>
 
 type Sourced<V> = { value: V; from: SettingSource }
 
-/** What holds for everybody of whom nothing is set. */
+/** Defaults of the deployment. */
 export interface DeploymentSettings {
   /** False: no tools. */
   tools: boolean
-  /** Names of those there are. */
+  /** Names of the existing ones. */
   mcpServers: readonly string[]
-  /** Names of those there are, the deployment's own first. */
+  /** Names of the existing ones, the deployment's own first. */
   models: readonly string[]
   network: { mode: 'none' | 'egress'; hosts: readonly string[]; ask: boolean }
   limits: z.infer<typeof limitValues>
@@ -209,8 +207,8 @@ export interface TeamSettings {
 }
 
 /**
- * What holds for a person who is in these teams. The order of the teams does not matter, and a team
- * that says nothing changes nothing.
+ * Effective settings of a person in these teams. The order of the teams does not matter, and a team
+ * without settings has no effect.
  */
 export function effectiveSettings(
   deployment: DeploymentSettings,
@@ -218,7 +216,7 @@ export function effectiveSettings(
   person: AgentSettings = {},
 ): EffectiveSettings {
   const sorted = teams.toSorted((a, b) => compare(a.name, b.name) || compare(a.id, b.id))
-  /** `pick`: what the settings say; `join`: what several teams say together. */
+  /** `pick`: the value in the settings; `join`: merges the values of several teams. */
   const resolve = <V>(
     of: V,
     pick: (settings: AgentSettings) => V | undefined,
@@ -232,7 +230,7 @@ export function effectiveSettings(
     })
     if (said.length === 0) return { value: of, from: { kind: 'deployment' } }
     const value = join(said.map((team) => team.value))
-    // Of lists that are put together all are sources; of single values those that are as generous.
+    // All teams are sources of a merged list; only the most generous ones of a single value.
     const sources = Array.isArray(value) ? said : said.filter((team) => team.value === value)
     return { value, from: { kind: 'teams', teams: sources.map(({ id, name }) => ({ id, name })) } }
   }
@@ -241,7 +239,7 @@ export function effectiveSettings(
     (said: readonly V[]): V =>
       said.reduce((most, value) => (rank(value) > rank(most) ? value : most))
   const anyOf = mostOf<boolean>(Number)
-  /** Those of the deployment's that are named, in its order. */
+  /** The named entries of the deployment's list, in its order. */
   const among = (there: readonly string[], pick: (settings: AgentSettings) => string[] | undefined) => {
     const { value, from } = resolve([...there], pick, (said) => said.flat())
     const named = new Set(value)
@@ -269,7 +267,7 @@ export function effectiveSettings(
       ({ ownServers: set }) => set,
       mostOf((value) => OWN_SERVERS.indexOf(value)),
     ),
-    // A model that the operator has taken out of the configuration is gone for all.
+    // A model that the operator has removed from the configuration is removed for all.
     models:
       models.value.length > 0
         ? models
@@ -306,9 +304,7 @@ export function effectiveSettings(
   }
 }
 
-/**
- * The tools that are named. A person who is to have none does not have those that a team gives.
- */
+/** Named tools. A person with `false` gets none of their teams' tools. */
 function namedTools(teams: readonly TeamSettings[], person: AgentSettings): string[] {
   const given = (settings: AgentSettings): string[] => Object.keys(toolsByName(settings.tools))
   const none = toolOf(person, ALL_TOOLS) === false
@@ -321,7 +317,7 @@ function toolOf({ tools }: AgentSettings, id: string): boolean | undefined {
   return Object.hasOwn(named, id) ? named[id] : undefined
 }
 
-/** A word about all of them as one by name. */
+/** Converts a value for all tools into the form by name. */
 export function toolsByName(tools: AgentSettings['tools']): Readonly<Record<string, boolean>> {
   return typeof tools === 'boolean' ? { [ALL_TOOLS]: tools } : (tools ?? {})
 }

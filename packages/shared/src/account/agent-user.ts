@@ -5,9 +5,9 @@ import { role } from './role.ts'
 
 /** The origin of a request, for the audit log. */
 export const auditFrom = z.object({
-  /** The client’s, as a trusted proxy says. */
+  /** The client’s, as reported by a trusted proxy. */
   address: z.string().max(100).optional(),
-  /** The name of the API key. */
+  /** The API key's name. */
   key: z.string().max(100).optional(),
   /** Id of the sign-in. */
   signIn: z.string().max(128).optional(),
@@ -18,13 +18,13 @@ export type AuditFrom = z.infer<typeof auditFrom>
 export const agentUser = z.object({
   id: z.string().min(1).max(128),
   role: role.default('member'),
-  /** What others read as the author of their messages. */
+  /** Shown to others as the author of their messages. */
   name: z.string().max(100).optional(),
-  /** Ids of their teams, as the service keeps them; absent: of none. */
+  /** Ids of their teams in the accounts; absent: none. */
   teams: z.array(z.string().min(1).max(128)).max(1_000).optional(),
-  /** The address that they sign in with: an administrator may name them by it. */
+  /** Their sign-in address: an administrator may refer to them by it. */
   email: z.string().max(254).optional(),
-  /** The highest mode an administrator lets this user choose. */
+  /** The highest mode that an administrator permits. */
   modeCeiling: mode.optional(),
   from: auditFrom.optional(),
 })

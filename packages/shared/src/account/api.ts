@@ -1,4 +1,4 @@
-/** Bodies of the HTTP API that more than one package reads. */
+/** Bodies of the HTTP API that several packages read. */
 import { z } from 'zod'
 import { ERROR_CODES, type ErrorBody } from '../base/errors.ts'
 import { endReason, failureReason, stopReason } from '../chat/reasons.ts'
@@ -15,40 +15,40 @@ import { questionContent } from '../chat/question.ts'
 import { imageId, MAX_IMAGES } from '../chat/images.ts'
 import { MAX_MESSAGE_CHARS, sessionSummary } from '../chat/frames.ts'
 
-/** Of every request that failed. */
+/** Body of every failed request. */
 export const errorBody: z.ZodType<ErrorBody> = z.object({
   code: z.enum(ERROR_CODES),
   message: z.string(),
   requestId: z.string().optional(),
 })
 
-/** Of `Me` and of the file that it comes from. */
+/** For `Me` and the file that it comes from. */
 export const fullImageState: z.ZodType<FullImageState> = z.object({ state: z.enum(['building', 'failed']) })
 
 /** `POST /api/chat` */
 export const chatRequest = z
   .strictObject({
-    /** May be empty where there are images. */
+    /** May be empty with images. */
     message: z.string().max(MAX_MESSAGE_CHARS),
-    /** Chosen by the caller; created for that user where it does not exist. */
+    /** Chosen by the caller; created for that user if it does not exist. */
     sessionId: sessionId.optional(),
-    /** Default of an API key: `yolo`, or the highest that its owner may have. */
+    /** Default of an API key: `yolo`, or its owner's ceiling. */
     mode: mode.optional(),
-    /** Of a new chat: the project of one's own that it is in. */
+    /** The user's project for a new chat. */
     project: z.string().max(64).optional(),
-    /** Of the session from now on: one of `Me.models`, by name, and one of its thought levels. */
+    /**
+     * Applies to the session from now on: one of `Me.models`, by name, and one of its thought
+     * levels.
+     */
     ...modelChoice,
     /** `stop`: the prompt ends with the first call that fails. Default `continue`. */
     onError: onError.optional(),
-    /** The prompt that the message follows, null: none; default: the newest. */
+    /** The previous prompt, null: none; default: the newest. */
     follows: follows.optional(),
-    /**
-     * What becomes of a call that asks: `deny` (default), or `wait` for an answer of the user, from
-     * wherever it comes.
-     */
+    /** For a call that asks: `deny` (default), or `wait` for the user's answer from any client. */
     approvals: z.enum(['deny', 'wait']).optional(),
     requestId: requestId.optional(),
-    /** Ids of images that were sent before, by `POST /api/images`. */
+    /** Ids of images uploaded by `POST /api/images`. */
     images: z.array(imageId).max(MAX_IMAGES).optional(),
   })
   .refine(
@@ -70,14 +70,14 @@ export type ToolResult = z.infer<typeof toolResult>
 
 export const chatResponse = z.object({
   sessionId,
-  /** The prompt that the message became: what another message may follow. */
+  /** The message's prompt, which another message may follow. */
   promptId: z.string(),
-  /** What the model said after its last calls; where that is nothing, `message`. */
+  /** The model's text after its last calls; if empty, `message`. */
   text: z.string(),
   stopReason,
-  /** Why the prompt ended; `error` beside a `text` too. */
+  /** The end of the prompt; `error` is possible next to a `text` too. */
   reason: endReason,
-  /** What is to be said about that, whether or not the model had said something before. */
+  /** Explanation of the reason, independent of the model's text. */
   message: z.string().optional(),
   toolResults: z.array(toolResult),
   usage: tokenUsage,
@@ -86,7 +86,7 @@ export type ChatResponse = z.infer<typeof chatResponse>
 
 /**
  * `GET /readyz`, and the agent's own status. Degraded is not dead: without an engine chat still
- * works and says so.
+ * works and reports it.
  */
 export const readiness = z.object({
   ready: z.boolean(),
@@ -101,17 +101,17 @@ export const me = z.object({
   email: z.string(),
   role,
   /**
-   * The model's name for people, whether it is the demo model, and whether it sees images (absent:
+   * The model's display name, whether it is the demo model, and whether it accepts images (absent:
    * not known).
    */
   model: z.object({ name: z.string(), demo: z.boolean(), images: z.boolean().optional() }),
-  /** All that a session may choose, the deployment's own first. */
+  /** All models that a session may choose, the deployment's own first. */
   models: z.array(modelAbout).optional(),
-  /** The mode of a new chat of theirs. */
+  /** The mode of their new chats. */
   defaultMode: mode,
-  /** The highest mode they may choose. Absent: any, or not known while the agent is away. */
+  /** The highest mode they may choose. Absent: any, or not known while the agent is unavailable. */
   modeCeiling: mode.optional(),
-  /** Of the larger image of the sandboxes, while it is being made or could not be. */
+  /** State of the larger sandbox image, while it is being built or after that failed. */
   fullImage: fullImageState.optional(),
 })
 export type Me = z.infer<typeof me>
@@ -126,7 +126,7 @@ const password = z.string().min(MIN_PASSWORD_CHARS).max(MAX_PASSWORD_CHARS)
 
 /** `GET /api/setup`: true while no account exists. */
 export const setupState = z.object({ needed: z.boolean() })
-/** `POST /api/setup` → `Me`, signed in. The token is the one in the URL that the service prints. */
+/** `POST /api/setup` → `Me`, signed in. The token is part of the URL that the service prints. */
 export const setupRequest = z.strictObject({ token: z.string().min(1).max(200), name, email, password })
 export type SetupRequest = z.infer<typeof setupRequest>
 
@@ -137,7 +137,7 @@ export const signInRequest = z.strictObject({
 })
 export type SignInRequest = z.infer<typeof signInRequest>
 
-/** `PUT /api/password` → 204. All other sign-ins of this person end; their API keys stay. */
+/** `PUT /api/password` → 204. All other sign-ins of this user end; their API keys stay. */
 export const newPasswordRequest = z.strictObject({
   current: z.string().min(1).max(MAX_PASSWORD_CHARS),
   password,
@@ -162,12 +162,12 @@ export const account = z.object({
   role,
   /** Ids of their teams. */
   teams: z.array(z.string()).default([]),
-  /** Only its person has named this address: nothing that was set for it is theirs. */
+  /** The address is unconfirmed: settings for it do not apply. */
   unproven: z.literal(true).optional(),
 })
 export type Account = z.infer<typeof account>
 
-/** What becomes of a removed person's files and chats. */
+/** Treatment of a removed user's files and chats. */
 export const removedData = z.enum(['keep', 'purge'])
 export type RemovedData = z.infer<typeof removedData>
 
@@ -179,24 +179,18 @@ export const removal = z.object({
   data: removedData,
   /** Epoch milliseconds. */
   removedAt: z.number(),
-  /** False: the account has ended, and the rest is under way. */
+  /** False: the account has ended, and the rest is in progress. */
   done: z.boolean(),
-  /**
-   * Why it is not done yet; null where nothing is known to be in its way. It is tried again all the
-   * same.
-   */
+  /** The reason that it is not done yet; null: none is known. It is retried in any case. */
   problem: z.string().nullable(),
 })
 export type Removal = z.infer<typeof removal>
 
-/** What administrators can do about the `problem` of a removal. */
+/** Advice to administrators for the `problem` of a removal. */
 export const REMOVAL_HELP =
   'It is tried again by itself, at the latest every ten minutes. ./sandlot doctor shows whether Docker and the disk are well, and a restart of Sandlot begins it anew.'
 
-/**
- * `GET /api/users` (administrators). `removed`: newest first, without those of whom nothing is
- * left.
- */
+/** `GET /api/users` (administrators). `removed`: newest first, without completed purges. */
 export const userList = z.object({ users: z.array(account), removed: z.array(removal) })
 export type UserList = z.infer<typeof userList>
 
@@ -210,7 +204,7 @@ export const newKeyRequest = z.strictObject({
 const apiKey = z.object({
   id: z.string(),
   name: z.string(),
-  /** The first characters, to tell keys apart. The rest is not kept. */
+  /** The first characters, to distinguish keys. The rest is not stored. */
   prefix: z.string(),
   createdAt: z.number(),
   lastUsedAt: z.number().nullable(),
@@ -219,16 +213,16 @@ const apiKey = z.object({
   expiresAt: z.number().nullable(),
 })
 export type ApiKey = z.infer<typeof apiKey>
-/** `key` is the whole key, shown this once. */
+/** `key` is the whole key, shown only once. */
 export const newApiKey = apiKey.extend({ key: z.string() })
 export type NewApiKey = z.infer<typeof newApiKey>
 /** `GET /api/keys`. `DELETE /api/keys/:id` → 204. */
 export const keyList = z.object({ keys: z.array(apiKey) })
 
 /**
- * `POST /api/sessions/:id/approvals/:callId` → 204. `optionId` is one of those asked for; with
- * `content` the answer to a question; `reason` is for the model. `input`: with an option that
- * allows once, the call's arguments in place of those that the model wrote.
+ * `POST /api/sessions/:id/approvals/:callId` → 204. `optionId`: one of the offered ones; `content`:
+ * the answer to a question; `reason`: for the model. `input`: with an option that allows once,
+ * replaces the call's arguments.
  */
 export const approvalAnswer = z.strictObject({
   optionId: z.string().min(1).max(64),

@@ -1,6 +1,5 @@
 /**
- * What people tell the agent beside the conversation: everybody for themselves, administrators for
- * the whole team.
+ * Standing instructions to the agent: a user's own, and those of administrators for the whole team.
  */
 import { z } from 'zod'
 import { instructionText } from '../base/instruction-text.ts'
@@ -15,19 +14,19 @@ export const instructions = z.object({
 })
 export type Instructions = z.infer<typeof instructions>
 
-/** `GET /api/instructions/team`: what holds for everybody here. */
+/** `GET /api/instructions/team`: instructions for everyone. */
 export const teamInstructions = z.object({
-  /** What an administrator has written; empty: nothing. */
+  /** Written by an administrator; empty: none. */
   text: z.string(),
-  /** What the configuration file says to the team. It holds while `text` is empty. */
+  /** The configuration file's text for the team. It applies while `text` is empty. */
   configured: z.string(),
-  /** Of the operator: by the configuration file alone. */
+  /** The operator's text, only in the configuration file. */
   operator: z.string(),
 })
 export type TeamInstructions = z.infer<typeof teamInstructions>
 
 /**
- * `_sandlot/instructions`: with `text`, keep that; answers what is kept: `instructions`, or
+ * `_sandlot/instructions`: stores `text` if given; answers with the stored `instructions` or
  * `teamInstructions`.
  */
 export const instructionsParams = z.object({

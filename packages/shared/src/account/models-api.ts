@@ -1,23 +1,23 @@
 /**
- * Endpoints of models that administrators add while Sandlot runs: `/api/models`. Their keys are
- * kept by the agent and never shown again.
+ * Model endpoints that administrators add at runtime: `/api/models`. The agent stores their keys
+ * and never returns them.
  */
 import { z } from 'zod'
 
 const dollars = z.number().nonnegative().max(1_000_000)
 
-/** US dollars for a million tokens. `cached`: of input that came from the provider's cache. */
+/** US dollars for a million tokens. `cached`: input from the provider's cache. */
 const price = z.strictObject({ input: dollars, output: dollars, cached: dollars.optional() })
 export type ModelPrice = z.infer<typeof price>
 
 const endpointModel = z.strictObject({
-  /** As the endpoint calls it. */
+  /** The endpoint's own name of it. */
   name: z.string().trim().min(1).max(200),
-  /** How people see it, where another model is called the same. */
+  /** Display name, if another model has the same name. */
   label: z.string().trim().min(1).max(200).optional(),
   /** Tokens. */
   contextWindow: z.int().min(1_000).max(100_000_000).optional(),
-  /** Whether it reads images. */
+  /** It accepts images. */
   images: z.boolean().optional(),
   price: price.optional(),
 })
@@ -28,7 +28,7 @@ const address = z
 const key = z.string().trim().min(1).max(4_096)
 
 export const endpoint = z.strictObject({
-  /** For people. */
+  /** Display name. */
   name: z.string().trim().min(1).max(60),
   /** Without `/chat/completions`. */
   baseUrl: address,
@@ -36,10 +36,10 @@ export const endpoint = z.strictObject({
 })
 export type Endpoint = z.infer<typeof endpoint>
 
-/** `apiKey` absent: the one that is there stays; null: none. */
+/** `apiKey` absent: unchanged; null: none. */
 export const endpointRequest = endpoint.extend({
   apiKey: key.nullish(),
-  /** Of what was seen; 0 for a new one. */
+  /** The revision that was seen; 0 for a new one. */
   revision: z.int().nonnegative().default(0),
 })
 
@@ -47,29 +47,32 @@ const endpointView = endpoint.extend({ id: z.string(), revision: z.int(), hasKey
 export type EndpointView = z.infer<typeof endpointView>
 
 export const modelsView = z.object({
-  /** Of the environment and the configuration file: shown, not edited. The first answers. */
+  /**
+   * Endpoints of the environment and the configuration file: read-only. The first one that answers
+   * is used.
+   */
   configured: z.array(z.object({ name: z.string(), address: z.string(), price: price.optional() })),
   /** In the order in which they were added. */
   endpoints: z.array(endpointView),
-  /** Of the models of endpoints whose price is not entered here: those that are known, by name. */
+  /** Known prices by name, for endpoint models without a price of their own. */
   knownPrices: z.record(z.string(), price),
-  /** What answers where a chat has chosen none. */
+  /** The default of chats without a choice. */
   main: z.object({ name: z.string(), demo: z.boolean() }),
 })
 export type ModelsView = z.infer<typeof modelsView>
 
-/** `id`: of an endpoint that is there, whose key is used where none is given. */
+/** `id`: an existing endpoint, whose key is used unless one is given. */
 export const endpointTestRequest = z.strictObject({
   baseUrl: address,
   apiKey: key.optional(),
   id: z.string().max(100).optional(),
-  /** Absent: only its list of models is asked for. */
+  /** Absent: only its list of models is requested. */
   model: z.string().trim().min(1).max(200).optional(),
 })
 export type EndpointTest = z.infer<typeof endpointTestRequest>
 
 export const endpointTestResult = z.object({
-  /** Names of its models, where it has told them. */
+  /** Names of its models, if it lists them. */
   models: z.array(z.string()).optional(),
   steps: z.array(
     z.object({

@@ -1,11 +1,11 @@
-/** `SANDLOT_OIDC`: the providers by which people sign in, as the service and the doctor read it. */
+/** `SANDLOT_OIDC`: sign-in providers, as read by the service and the doctor. */
 import { z } from 'zod'
 import { parseJson } from '../base/json.ts'
 import { messageOf } from '../base/errors.ts'
 import { role } from './role.ts'
 
 const MAX_PROVIDERS = 20
-/** Of an id in addresses: short, and safe without escapes. */
+/** An id in URLs: short, and safe without escapes. */
 const ID = /^[a-z0-9][a-z0-9-]{0,31}$/
 
 const issuer = z
@@ -24,9 +24,9 @@ const domain = z
 
 const provider = z
   .strictObject({
-    /** In addresses, also of the redirect URI. Default: from the name. */
+    /** Part of URLs, including the redirect URI. Default: derived from the name. */
     id: z.string().regex(ID, 'has 1–32 of a–z, 0–9 and -').optional(),
-    /** On the button. */
+    /** The button's label. */
     name: z.string().trim().min(1).max(60),
     issuer,
     clientId: z.string().min(1),
@@ -35,17 +35,17 @@ const provider = z
     scopes: z.array(z.string().min(1)).default(['openid', 'profile', 'email']),
     /** Path of the claim that lists groups: `groups`, `realm_access.roles`. */
     groupsClaim: z.string().min(1).max(200).optional(),
-    /** Only people in this group come in. */
+    /** Only people in this group may sign in. */
     requiredGroup: z.string().min(1).optional(),
-    /** Only addresses of these domains come in. */
+    /** Only addresses of these domains may sign in. */
     domains: z.array(domain).min(1).optional(),
-    /** Whether a person without an account gets one. */
+    /** Creates accounts for new people. */
     signUp: z.boolean().default(true),
-    /** Its addresses count as verified, also where it does not say so. */
+    /** Its addresses count as verified, also without its confirmation. */
     trusted: z.boolean().default(false),
     /** Group → role. */
     roles: z.record(z.string().min(1), role).optional(),
-    /** Group → name of a team, which is created where there is none. */
+    /** Group → name of a team, which is created if missing. */
     teams: z.record(z.string().min(1), z.string().trim().min(1).max(60)).optional(),
   })
   .refine(
@@ -102,7 +102,7 @@ export function readOidcProviders(
 const EXAMPLE =
   '[{"name": "Keycloak", "issuer": "https://login.example.org/realms/work", "clientId": "sandlot", "clientSecret": "…"}]'
 
-/** People count from one. */
+/** Counts from one, for people. */
 function placeOf([place]: readonly PropertyKey[]): string {
   return typeof place === 'number' ? `provider ${place + 1}:` : ''
 }

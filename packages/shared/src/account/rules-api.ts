@@ -1,7 +1,4 @@
-/**
- * People's own rules over the wire: the bodies of `/api/rules`, and what the service asks ai-agent
- * by `_sandlot/rules`.
- */
+/** A user's own rules on the wire: the bodies of `/api/rules` and of `_sandlot/rules`. */
 import { z } from 'zod'
 import { agentUser } from './agent-user.ts'
 import { rule, ruleEffect, ruleMatch, verdict } from '../chat/rules.ts'
@@ -10,30 +7,30 @@ import { rule, ruleEffect, ruleMatch, verdict } from '../chat/rules.ts'
 export const newRule = z.strictObject({
   effect: ruleEffect,
   match: ruleMatch,
-  /** Epoch milliseconds. Absent: as long as the deployment lets it. */
+  /** Epoch milliseconds. Absent: the longest that the deployment permits. */
   expiresAt: z.int().positive().optional(),
 })
 export type NewRule = z.infer<typeof newRule>
 
 /** `GET /api/rules`. `DELETE /api/rules/:id` → 204. */
 export const ruleList = z.object({
-  /** One's own, in the order in which they were made. */
+  /** The user's own, oldest first. */
   rules: z.array(rule),
-  /** Everybody's. */
+  /** For everyone. */
   deployment: z.array(rule),
-  /** How long answers may be remembered here. */
+  /** The longest time that answers may be remembered here. */
   remember: z.enum(['never', 'session', 'always']),
 })
 export type RuleList = z.infer<typeof ruleList>
 
 /**
- * `POST /api/rules/preview` with a `NewRule`: what it would have answered to the latest calls of
- * one's own sessions.
+ * `POST /api/rules/preview` with a `NewRule`: its answers to the latest calls of the user's
+ * sessions.
  */
 export const rulePreview = z.object({
-  /** How many calls were looked at. */
+  /** Number of compared calls. */
   looked: z.int(),
-  /** Those whose verdict would have been another one, newest first, at most `MAX_PREVIEWED`. */
+  /** Calls with another verdict, newest first, at most `MAX_PREVIEWED`. */
   changed: z.array(
     z.object({
       sessionId: z.string(),
@@ -45,16 +42,16 @@ export const rulePreview = z.object({
       after: verdict,
     }),
   ),
-  /** How many there are in all. */
+  /** Their total number. */
   changedCount: z.int(),
 })
 export type RulePreview = z.infer<typeof rulePreview>
 export const MAX_PREVIEWED = 50
 
 /**
- * `GET /api/rules/asked`: how often one was asked in the last days, and which rules of one's own
- * would have answered, those that answer most first, at most `MAX_SAVING`. Only what was never
- * denied is proposed.
+ * `GET /api/rules/asked`: the number of approvals in the last days, and own rules that would have
+ * answered, the most effective first, at most `MAX_SAVING`. Calls that were ever denied are not
+ * proposed.
  */
 export const askedReport = z.object({
   days: z.int(),
@@ -62,9 +59,9 @@ export const askedReport = z.object({
   saving: z.array(
     z.object({
       match: ruleMatch,
-      /** How often it would have answered. */
+      /** Number of approvals that it would have answered. */
       times: z.int(),
-      /** The call that asked last. */
+      /** The last such call. */
       title: z.string(),
     }),
   ),

@@ -1,6 +1,6 @@
 /**
- * Secrets of a user by name: `GET /api/secrets`, `PUT` and `DELETE /api/secrets/:name`. Values go
- * in and never come out.
+ * A user's secrets by name: `GET /api/secrets`, `PUT` and `DELETE /api/secrets/:name`. Values are
+ * write-only.
  */
 import { z } from 'zod'
 import { agentUser } from './agent-user.ts'
@@ -8,12 +8,12 @@ import { agentUser } from './agent-user.ts'
 export const MAX_SECRET_CHARS = 16_384
 
 /**
- * How earlier versions called what they kept of a sign-in to an MCP server. It is taken over from
- * there, so nothing may take its place.
+ * Names that earlier versions gave to stored sign-ins of MCP servers. These are migrated from
+ * there, so the names are reserved.
  */
 const isFormerSignIn = (name: string): boolean => /^mcp\..+\.(?:tokens|client)$/.test(name)
 
-/** As people call one, and as `${secret:NAME}` names it in the configuration. */
+/** A secret's name, also in `${secret:NAME}` of the configuration. */
 export const secretName = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_.-]{0,127}$/, 'must be letters, digits, _ . -, at most 128, not a digit first')
@@ -31,7 +31,7 @@ export const secretList = z.object({
 })
 export type SecretList = z.infer<typeof secretList>
 
-/** `_sandlot/secrets`; the answer is a `SecretList` as it is afterwards. */
+/** `_sandlot/secrets`; the answer is the updated `SecretList`. */
 export const secretsParams = z.object({
   user: agentUser,
   ask: z.discriminatedUnion('do', [

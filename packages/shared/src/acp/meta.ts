@@ -1,7 +1,7 @@
 /**
- * What we add to ACP between our own service and our own ai-agent, under `_meta.sandlot` of
- * requests, and the extension methods. A client that sends
- * `clientCapabilities._meta.sandlot: {version: 1}` gets our event stream as it is.
+ * Extensions of ACP between our service and our ai-agent: `_meta.sandlot` of requests, and
+ * extension methods. A client that sends `clientCapabilities._meta.sandlot: {version: 1}` gets our
+ * events unchanged.
  */
 import { z } from 'zod'
 import { fullImageState, removedData } from '../account/api.ts'
@@ -33,25 +33,26 @@ export type Readers = z.infer<typeof readers>
 export const newSessionMeta = z.object({
   user: agentUser,
   sessionId: sessionId.optional(),
-  /** What was asked for: refused above the ceiling. */
+  /** The requested mode: refused above the ceiling. */
   mode: mode.optional(),
   /**
-   * What a caller that names no mode gets, in place of the deployment's default: lowered to the
+   * The mode for a caller that names none, instead of the deployment's default: lowered to the
    * ceiling.
    */
   defaultMode: mode.optional(),
   ...modelChoice,
-  /** The user's project that it is in. */
+  /** The user's project that contains the session. */
   project: z.string().max(64).optional(),
 })
 /**
- * `_meta.sandlot` of `session/load`: all settled events after `after`, what is in flight, then the
+ * `_meta.sandlot` of `session/load`: all settled events after `after`, those in flight, then the
  * live tail.
  */
 export const loadSessionMeta = z.object({ user: agentUser, after: z.number().int().nonnegative().default(0) })
 /**
  * `_meta.sandlot` of `session/prompt`. `unattended`: no client can answer an approval, so it is
- * denied at once. `onError`: what a failed call means, default `continue`; any client may say it.
+ * denied at once. `onError`: the effect of a failed call, default `continue`; any client may send
+ * it.
  */
 export const promptMeta = z.object({
   user: agentUser,
@@ -59,18 +60,15 @@ export const promptMeta = z.object({
   whenBusy: z.enum(['steer', 'queue', 'refuse']).default('steer'),
   unattended: z.boolean().optional(),
   onError: onError.optional(),
-  /** As of `prompt_started`. */
+  /** See `prompt_started`. */
   follows: follows.optional(),
 })
-/**
- * What `session/prompt` of a client that is not ours may say: `_meta.sandlot`. Its answer then
- * carries the reason.
- */
+/** `_meta.sandlot` of `session/prompt` from other clients. Its answer then carries the reason. */
 export const foreignPromptMeta = z.looseObject({
   sandlot: z.looseObject({ onError: onError.optional() }).optional(),
 })
 /**
- * `_meta.sandlot` of the answer to `session/prompt`. `duplicate`: this request id was submitted
+ * `_meta.sandlot` of the answer to `session/prompt`. `duplicate`: the request id was submitted
  * before.
  */
 export const promptResultMeta = z.object({
@@ -86,137 +84,134 @@ export const EXT = {
    * `{sessionId, toolCallId, optionId, reason?, input?, user}` → `{answered, by?}`.
    */
   approve: '_sandlot/approve',
-  /** What waits for an answer (`pending-approvals.ts`): `{sessionId, user}` → `{approvals}`. */
+  /** Pending approvals (`pending-approvals.ts`): `{sessionId, user}` → `{approvals}`. */
   approvals: '_sandlot/approvals',
   /** Cancel one call of a running prompt: `{sessionId, toolCallId, user}` → `{}`. */
   cancelCall: '_sandlot/cancel_call',
   /**
-   * Take back a message that waits: `{sessionId, messageId, user}` → `{why}`; `sent`: the agent had
-   * read it. Idempotent.
+   * Withdraw a queued message: `{sessionId, messageId, user}` → `{why}`; `sent`: the agent had read
+   * it. Idempotent.
    */
   unqueue: '_sandlot/unqueue',
-  /** Who sees a session beside its owner: `{sessionId, ask, user}` → `ShareList`. */
+  /** Shares of a session: `{sessionId, ask, user}` → `ShareList`. */
   shares: '_sandlot/shares',
-  /** Links to what a session was (`team/shares.ts`): `{sessionId, ask, user}` → `SnapshotList`. */
+  /**
+   * Links to snapshots of a session (`chat/shares.ts`): `{sessionId, ask, user}` → `SnapshotList`.
+   */
   snapshots: '_sandlot/snapshots',
   /** A comment: `{sessionId, commentId, text, mentions, user}` → `{}`. Idempotent. */
   comment: '_sandlot/comment',
-  /** Notification client → agent: this person is writing: `{sessionId, user}`. */
+  /** Notification client → agent: this user is typing: `{sessionId, user}`. */
   typing: '_sandlot/typing',
-  /** Notification agent → client: no event of this session follows: `{sessionId, why}`. */
+  /** Notification agent → client: no more events of this session: `{sessionId, why}`. */
   sessionClosed: '_sandlot/session_closed',
-  /** How a person keeps chats (`desk/chats.ts`): `{user, marks}` → `{}`. */
+  /** A user's marks on chats (`chat/chats.ts`): `{user, marks}` → `{}`. */
   markChats: '_sandlot/mark_chats',
-  /** A person's projects: `{user, ask}` → `{projects}`. */
+  /** A user's projects: `{user, ask}` → `{projects}`. */
   projects: '_sandlot/projects',
-  /** Give a session another name: `{sessionId, title, user}` → `{}`. */
+  /** Rename a session: `{sessionId, title, user}` → `{}`. */
   rename: '_sandlot/rename',
-  /** Go on from a prompt in a new session: `{sessionId, promptId, where, user}` → `{sessionId}`. */
+  /**
+   * Continue from a prompt in a new session: `{sessionId, promptId, where, user}` → `{sessionId}`.
+   */
   fork: '_sandlot/fork',
-  /** A person's own rules: list, add, revoke, preview (`person/rules-api.ts`): `{user, ask}`. */
+  /** A user's rules: list, add, revoke, preview (`account/rules-api.ts`): `{user, ask}`. */
   rules: '_sandlot/rules',
   /**
-   * A person's secrets by name: list, set, remove (`person/secrets.ts`): `{user, ask}` →
+   * A user's secrets by name: list, set, remove (`account/secrets.ts`): `{user, ask}` →
    * `{secrets}`, without values.
    */
   secrets: '_sandlot/secrets',
   /**
-   * A person’s own workspace (`person/files.ts`): list a directory, read a piece of a file, write
-   * one: `{user, ask}`.
+   * A user's workspace (`workspace/files.ts`): list a directory, read a part of a file, write one:
+   * `{user, ask}`.
    */
   files: '_sandlot/files',
   /**
-   * The directories of their workspace that a page shows now, relative to it; none: no more:
-   * `{user, paths}` → `{}`.
+   * Workspace directories that a page shows, relative; an empty list: none: `{user, paths}` → `{}`.
    */
   watch: '_sandlot/watch',
-  /** Notification agent → client: something may have changed in these of them: `{paths}`. */
+  /** Notification agent → client: contents of these directories may have changed: `{paths}`. */
   filesChanged: '_sandlot/files_changed',
-  /** Programs that listen in a person’s sandbox (`desk/ports.ts`): list, connect: `{user, ask}`. */
-  ports: '_sandlot/ports',
-  /** A person’s terminals (`desk/terminals.ts`): list, open, attach, close: `{user, ask}`. */
-  terminals: '_sandlot/terminals',
-  /** A person's sandbox (`desk/sandbox.ts`): view, reset, stop, what runs in it: `{user, ask}`. */
-  sandbox: '_sandlot/sandbox',
-  /** A command of a person, without a model (`desk/exec.ts`): `{user, command, …}` → `{ticket}`. */
-  exec: '_sandlot/exec',
   /**
-   * A person is back from where an MCP server let them sign in: `{user, answer}` → `{server}` or
-   * `{problem}`.
+   * Programs that listen in a user's sandbox (`workspace/ports.ts`): list, connect: `{user, ask}`.
    */
+  ports: '_sandlot/ports',
+  /** A user's terminals (`workspace/terminals.ts`): list, open, attach, close: `{user, ask}`. */
+  terminals: '_sandlot/terminals',
+  /** A user's sandbox (`workspace/sandbox.ts`): view, reset, stop, its processes: `{user, ask}`. */
+  sandbox: '_sandlot/sandbox',
+  /** A user's command, without a model (`workspace/exec.ts`): `{user, command, …}` → `{ticket}`. */
+  exec: '_sandlot/exec',
+  /** Redirect back from an MCP server's sign-in: `{user, answer}` → `{server}` or `{problem}`. */
   mcpSignIn: '_sandlot/mcp_sign_in',
-  /** A person's instructions (`person/instructions.ts`): `{user, text?}` → `{text}`. */
+  /** A user's instructions (`account/instructions.ts`): `{user, text?}` → `{text}`. */
   instructions: '_sandlot/instructions',
   /**
-   * Everything of a person ends; with `purge` their chats and files go: `{userId, data}` → `{}`.
-   * Idempotent.
+   * Remove a user; `purge` also deletes their chats and files: `{userId, data}` → `{}`. Idempotent.
    */
   removePerson: '_sandlot/remove_person',
   /**
-   * What is set for teams and people, for administrators: `settingsParams` → `settingsAnswer`; and
-   * for everybody what holds for themselves.
+   * Settings for teams and users, for administrators; a user's own effective settings, for
+   * everyone: `settingsParams` → `settingsAnswer`.
    */
   settings: '_sandlot/settings',
   /**
-   * Endpoints of models (`team/models-api.ts`), for administrators: `{user, ask}` → `ModelsView`,
-   * or `EndpointTestResult` for `test`.
+   * Model endpoints (`account/models-api.ts`), for administrators: `{user, ask}` → `ModelsView`, or
+   * `EndpointTestResult` for `test`.
    */
   models: '_sandlot/models',
-  /** What limits a person in a day and a month (`office/usage.ts`): `{user}` → `BudgetList`. */
+  /** A user's daily and monthly limits (`admin/usage.ts`): `{user}` → `BudgetList`. */
   budgets: '_sandlot/budgets',
-  /** How long things are kept (`office/retention.ts`), for administrators: `{user, ask}`. */
+  /** Retention (`admin/retention.ts`), for administrators: `{user, ask}`. */
   retention: '_sandlot/retention',
-  /** What runs and waits, for administrators: `{user, ask}` → `AgentOverview`. */
+  /** Running and queued prompts, for administrators: `{user, ask}` → `AgentOverview`. */
   overview: '_sandlot/overview',
-  /** How the tools do (`office/tool-stats.ts`), for administrators: `{user}`. */
+  /** Statistics of tools (`admin/tool-stats.ts`), for administrators: `{user}`. */
   toolStats: '_sandlot/tool_stats',
-  /** Everybody's sandboxes (`office/sandboxes.ts`), for administrators: `{user, ask}`. */
+  /** All sandboxes (`admin/sandboxes.ts`), for administrators: `{user, ask}`. */
   sandboxes: '_sandlot/sandboxes',
-  /** Rules for everybody (`office/deployment-rules.ts`), for administrators: `{user, ask}`. */
+  /** Rules of the deployment (`admin/deployment-rules.ts`), for administrators: `{user, ask}`. */
   deploymentRules: '_sandlot/deployment_rules',
-  /** The agent's settings (`office/configuration.ts`), for administrators: `{user}`. */
+  /** The agent's settings (`admin/configuration.ts`), for administrators: `{user}`. */
   configuration: '_sandlot/configuration',
   /**
-   * MCP servers that are added on the page (`office/mcp-servers.ts`), a person's own and the
-   * deployment's: `{user, ask}` → `ServersView`, `serverStatus` for `test`, `serverSignIn` for
-   * `sign_in`.
+   * MCP servers added on the page (`admin/mcp-servers.ts`), a user's own and the deployment's:
+   * `{user, ask}` → `ServersView`, `serverStatus` for `test`, `serverSignIn` for `sign_in`.
    */
   mcpServers: '_sandlot/mcp_servers',
   /**
-   * What has changed about a person: `{userId, email, role, teams}` → `{}`. Later requests say it
-   * too.
+   * Changed facts of a user: `{userId, email, role, teams}` → `{}`. Later requests carry them too.
    */
   putPerson: '_sandlot/put_person',
   /**
    * Teams of the agent's configuration file, for the accounts to adopt: `{adopted?}` → `{teams}`.
-   * `adopted`: ids of those of which the accounts say from now on who is in them.
+   * `adopted`: ids of teams whose members the accounts now manage.
    */
   teamSeeds: '_sandlot/team_seeds',
   /**
-   * One prompt as a record: `{sessionId, promptId, user}` → `{}`, behind the JSON document in
-   * pieces (`exportPiece`);
-   * `not_found` when there is none.
+   * One prompt as a record: `{sessionId, promptId, user}` → `{}`, after the JSON document in pieces
+   * (`exportPiece`); `not_found` when there is none.
    */
   exportPrompt: '_sandlot/export_prompt',
   /**
    * Notification agent → client: `{text}`, the next piece of the document that this connection
-   * asked for.
+   * requested.
    */
   exportPiece: '_sandlot/export_piece',
   /**
-   * `{}` → what was counted since the agent started (`agentMetrics`): names of tools and numbers,
-   * no user data.
+   * `{}` → counters since the agent started (`agentMetrics`): tool names and numbers, no user data.
    */
   metrics: '_sandlot/metrics',
   /** `{}` → `{ready, reasons, model: {name, demo}, defaultMode}`. */
   status: '_sandlot/status',
   /**
-   * Notification agent → client, to our own clients: several `session/update` of one session:
-   * `{sessionId, updates}`.
+   * Notification agent → our clients: several `session/update` of one session: `{sessionId,
+   * updates}`.
    */
   sessionUpdates: '_sandlot/session_updates',
   /**
-   * Notification agent → client, where `initialize` asked for it: a session's line changed:
+   * Notification agent → client, if `initialize` requested it: a session's summary changed:
    * `{userId, summary}`.
    */
   sessionChanged: '_sandlot/session_changed',
@@ -228,17 +223,17 @@ export const EXT = {
 } as const
 
 /**
- * Beside `/acp` on the agent's socket: `/stream/<ticket>` is a WebSocket for bytes. A ticket opens
- * what its request was about, once, within 30 seconds.
+ * Next to `/acp` on the agent's socket: `/stream/<ticket>` is a WebSocket for bytes. A ticket is
+ * valid once, for its request, within 30 seconds.
  */
 export const STREAM_PATH = '/stream/'
 export const streamTicket = z.object({ ticket: z.string() })
 
-/** `answer`: the query of the address that they were sent back to. */
+/** `answer`: the query string of the redirect. */
 export const mcpSignInParams = z.object({ user: agentUser, answer: z.string().max(8_192) })
 export const mcpSignInResult = z.union([z.object({ server: z.string() }), z.object({ problem: z.string() })])
 
-/** `handOver`: the user who gets the chats that were shared; absent: their shares end. */
+/** `handOver`: the user who receives the shared chats; absent: their shares end. */
 export const removePersonParams = z.object({
   userId: z.string().min(1).max(128),
   data: removedData,
@@ -260,9 +255,9 @@ export const settingsParams = z.object({
   user: agentUser,
   ask: z.discriminatedUnion('do', [
     z.object({ do: z.literal('list') }),
-    /** `teams`: of the person. */
+    /** `teams`: the person's. */
     z.object({ do: z.literal('get'), subject: settingsSubject, teams: idList.optional() }),
-    /** `name`: of the team. */
+    /** `name`: the team's. */
     settingsView.extend({
       do: z.literal('put'),
       subject: settingsSubject,
@@ -270,22 +265,22 @@ export const settingsParams = z.object({
     }),
     z.object({ do: z.literal('remove'), subject: settingsSubject }),
     z.object({ do: z.literal('rename'), subject: settingsSubject, name: z.string().max(100) }),
-    /** What holds for a person with this address and these teams. */
+    /** Effective settings of a person with this address and these teams. */
     z.object({
       do: z.literal('effective'),
       userId: z.string().min(1).max(128),
       email: z.string().max(254).optional(),
       teams: idList,
     }),
-    /** What holds for the user. */
+    /** The user's own effective settings. */
     z.object({ do: z.literal('own') }),
   ]),
 })
 export type SettingsAsk = z.infer<typeof settingsParams>['ask']
-/** Each ask has one of them. `conflict`: a `put` with another revision than the one there is. */
+/** Each ask returns one of them. `conflict`: the stored revision differs from that of the `put`. */
 export const settingsAnswer = z.object({
   view: settingsView.optional(),
-  /** Beside a `view` that was asked for: what holds where nothing is set there. */
+  /** Next to a requested `view`: the effective settings without it. */
   without: effectiveSettingsView.optional(),
   offered: offeredSettings.optional(),
   conflict: settingsView.optional(),
@@ -312,7 +307,7 @@ export const overviewParams = z.object({
   ask: z.discriminatedUnion('do', [
     z.object({ do: z.literal('view') }),
     z.object({ do: z.literal('stop'), promptId: z.string().max(128) }),
-    /** Answered with what the agent’s own checks find. */
+    /** Findings of the agent's own checks. */
     z.object({ do: z.literal('check') }),
   ]),
 })
@@ -325,13 +320,13 @@ export const approveParams = z.object({
   optionId: z.string(),
   reason: z.string().optional(),
   content: questionContent.optional(),
-  /** With an option that allows once: the call runs with these arguments. */
+  /** With an option that allows once: the call runs with these arguments instead. */
   input: editedInput.optional(),
   /** False: an answer that makes a rule for later sessions is `forbidden`. */
   mayMakeRules: z.boolean().default(true),
 })
 export const approvalsParams = z.object({ user: agentUser, sessionId })
-/** `answered: false` when an earlier answer won; `by` says whose. */
+/** `answered: false` when an earlier answer won; `by`: its author. */
 export const approveResult = z.object({ answered: z.boolean(), by: z.string().optional() })
 export const cancelCallParams = z.object({ user: agentUser, sessionId, toolCallId: z.string() })
 export const unqueueParams = z.object({ user: agentUser, sessionId, messageId })
@@ -352,8 +347,7 @@ export const projectsParams = z.object({
 
 const milliseconds = z.number().nonnegative()
 /**
- * `text`: in Prometheus' format. `eventLoopDelayMs`: how long the event loop was blocked since the
- * last request.
+ * `text`: Prometheus format. `eventLoopDelayMs`: blocking of the event loop since the last request.
  */
 export const agentMetrics = z.object({
   text: z.string(),
@@ -382,8 +376,8 @@ export const forkParams = z.object({
 })
 export const forkResult = z.object({ sessionId })
 /**
- * `clientCapabilities._meta.sandlot` of our own service. `sessionChanges`: it wants to be told of
- * every session list.
+ * `clientCapabilities._meta.sandlot` of our service. `sessionChanges`: it subscribes to every
+ * session list.
  */
 export const serviceCapability = z.looseObject({
   version: z.literal(1),
@@ -391,8 +385,8 @@ export const serviceCapability = z.looseObject({
 })
 export const sessionUpdates = z.object({ sessionId, updates: z.array(z.unknown()) })
 /**
- * `userId`: the owner. `sharedWith`: who else sees it. `unsharedFrom`: who saw it until now and,
- * unless `sharedWith` has them too, does not any more.
+ * `userId`: the owner. `sharedWith`: others who see it. `unsharedFrom`: others who saw it until now
+ * and, unless in `sharedWith`, no longer do.
  */
 export const sessionChanged = z.object({
   userId: z.string(),
@@ -405,20 +399,19 @@ export const promptAccepted = z.object({ sessionId, promptId: z.string(), reques
 export const agentStatus = z.object({
   ready: z.boolean(),
   reasons: z.array(z.object({ part: z.string(), ok: z.boolean(), message: z.string() })),
-  /** `images`: whether it takes them. */
+  /** `images`: whether it accepts them. */
   model: z.object({ name: z.string(), demo: z.boolean(), images: z.boolean().optional() }),
-  /** All that a session may choose, the deployment's own first. */
+  /** All models that a session may choose, the deployment's own first. */
   models: z.array(modelAbout).optional(),
   defaultMode: mode,
-  /** Of the larger image of the sandboxes, while it is being made or could not be. */
+  /** State of the larger sandbox image, while it is being built or after that failed. */
   fullImage: fullImageState.optional(),
 })
 export type AgentStatus = z.infer<typeof agentStatus>
 
 /**
- * `data` of a JSON-RPC error that our agent sends: its stable code. The error's message is then
- * safe to show. `session/new` with a session id that exists answers `conflict`; anything about a
- * session of another user answers `not_found`. With `not_owner`: the id of the replica that has the
- * person, where one has.
+ * `data` of a JSON-RPC error from our agent: its stable code. The message is then safe to show.
+ * `session/new` with an existing session id answers `conflict`; a session of another user is always
+ * `not_found`. `not_owner` adds the id of the replica that owns the user, if one does.
  */
 export const rpcErrorData = z.object({ code: z.enum(ERROR_CODES), replica: z.string().optional() })

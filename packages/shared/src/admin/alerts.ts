@@ -1,16 +1,16 @@
 /** Alerts to an operator (`/api/admin/alerts`). */
 import { z } from 'zod'
 
-/** What an alert can be about, each with a state of its own. */
+/** Subjects of alerts, each with its own state. */
 export const ALERT_KINDS = ['disk', 'store', 'agent', 'engine', 'model-key', 'provider', 'backup'] as const
 export type AlertKind = (typeof ALERT_KINDS)[number]
 
 export const alertsView = z.object({
-  /** Addresses that they go to. */
+  /** Target addresses. */
   email: z.array(z.string()),
-  /** The host that they are posted to. */
+  /** Target host of the webhook. */
   webhook: z.string().nullable(),
-  /** What is wrong now, the oldest first. */
+  /** Current problems, oldest first. */
   raised: z.array(
     z.object({
       kind: z.enum(ALERT_KINDS),
@@ -18,14 +18,14 @@ export const alertsView = z.object({
       message: z.string(),
       /** Epoch milliseconds. */
       since: z.number(),
-      /** Why it has not reached each of them yet; null: it has. */
+      /** The reason of incomplete delivery; null: delivered to all. */
       problem: z.string().nullable(),
     }),
   ),
 })
 export type AlertsView = z.infer<typeof alertsView>
 
-/** `POST /api/admin/alerts/test`: how sending one to each of them went. */
+/** `POST /api/admin/alerts/test`: the result of a test alert by target. */
 export const alertTest = z.object({
   sent: z.array(z.object({ to: z.string(), problem: z.string().nullable() })),
 })

@@ -1,6 +1,6 @@
 /**
- * Who did what, to whom, from where: a line of the audit log, and what administrators ask of it.
- * A line has no secret's value and no text of a chat.
+ * The audit log: its lines (actor, act, subject, origin) and its queries. A line has no secret's
+ * value and no text of a chat.
  */
 import { z } from 'zod'
 import type { AuditFrom } from '../account/agent-user.ts'
@@ -15,7 +15,7 @@ const ABOUT_CHATS = [
   'approval_answered',
 ] as const
 
-/** What can happen, by the page's groups. */
+/** Kinds of acts, by the page's groups. */
 const AUDIT_GROUPS = {
   sign_in: [
     'signed_in',
@@ -78,37 +78,36 @@ const AUDIT_GROUPS = {
 type AuditGroup = keyof typeof AUDIT_GROUPS
 export type AuditKind = (typeof AUDIT_GROUPS)[AuditGroup][number]
 
-/** A person as they were called then; `OPERATOR` and `SANDLOT` are no persons. */
+/** A person by their name at that time; `OPERATOR` and `SANDLOT` are not persons. */
 interface AuditActor {
   id: string
   name: string
   email?: string | undefined
 }
 
-/** At the machine, by a command of `./sandlot`. */
+/** A command of `./sandlot` on the host. */
 export const OPERATOR: AuditActor = { id: 'operator', name: 'Operator, by the command line' }
-/** By itself, as by a schedule. */
+/** Sandlot itself, for example by a schedule. */
 export const SANDLOT: AuditActor = { id: 'sandlot', name: 'Sandlot' }
-/** Not signed in. */
 export const NOT_SIGNED_IN: AuditActor = { id: '', name: 'Not signed in' }
 
-/** Small facts before or after an act. Never a secret’s value, never the text of a chat. */
+/** Small facts before or after an act. Never a secret’s value or the text of a chat. */
 export type AuditFacts = Readonly<Record<string, unknown>>
 
-/** What a caller writes; the writer adds the time, the number and the hash. */
+/** A caller's part of a line; the writer adds the time, the number and the hash. */
 export interface NewAudit {
   who: AuditActor
   from?: AuditFrom | undefined
   what: AuditKind
-  /** Who or what it was done to: an id, and the name as it was. */
+  /** The subject: an id, and its name at that time. */
   whom?: { id?: string | undefined; name?: string | undefined } | undefined
   before?: AuditFacts | undefined
   after?: AuditFacts | undefined
-  /** How often, of what is written together; absent: once. */
+  /** The number of acts in one line; absent: one. */
   count?: number | undefined
 }
 
-/** Which process wrote it, into its own database, as its own chain. */
+/** The writing process. Each writes into its own database, as its own chain. */
 export const auditSource = z.enum(['service', 'agent'])
 export type AuditSource = z.infer<typeof auditSource>
 
@@ -125,41 +124,41 @@ const auditEntry = z.object({
     key: z.string().nullable(),
     signIn: z.string().nullable(),
   }),
-  /** A newer version’s kinds too. */
+  /** Includes kinds of newer versions. */
   what: z.string(),
   whom: z.object({ id: z.string().nullable(), name: z.string().nullable() }),
   before: facts,
   after: facts,
   count: z.int(),
-  /** SHA-256 over the hash before and this line, hex. */
+  /** SHA-256 over the previous hash and this line, hex. */
   hash: z.string(),
 })
 export type AuditEntry = z.infer<typeof auditEntry>
 
-/** The chat that a line is about. Chats that went with their person are only counted. */
+/** The chat of a line. Chats removed with their owner are only counted. */
 export function chatIdOf({ what, who, whom }: AuditEntry): string | undefined {
   return ABOUT_CHATS.some((kind) => kind === what) && who.id !== SANDLOT.id
     ? (whom.id ?? undefined)
     : undefined
 }
 
-/** `GET /api/admin/audit` (administrators), the newest first, of both processes. */
+/** `GET /api/admin/audit` (administrators), newest first, of both processes. */
 export const auditPage = z.object({
   entries: z.array(auditEntry),
-  /** Titles by id, of the chats in it that the reader sees; null: it has none yet. */
+  /** Titles by id, of chats that the reader sees; null: no title yet. */
   chats: z.record(z.string(), z.string().nullable()).default({}),
-  /** For `cursor` of the next page; null: there is none. */
+  /** `cursor` of the next page; null: there is none. */
   next: z.string().nullable(),
 })
 export type AuditPage = z.infer<typeof auditPage>
 
 /** `GET /api/admin/audit` and, without `cursor` and `limit`, `GET /api/admin/audit/export`. */
 export const auditAsk = z.object({
-  /** Name, address or id of who acted, or a part of it. */
+  /** Name, address or id of the actor, or a part of it. */
   who: z.string().max(200).optional(),
   /** Anywhere in the line. */
   text: z.string().max(200).optional(),
-  /** Kinds, separated by commas. */
+  /** Comma-separated kinds. */
   what: z.string().max(2_000).optional(),
   /** Epoch milliseconds, both included. */
   from: z.coerce.number().int().optional(),
@@ -180,7 +179,7 @@ export const auditChains = z.object({
       anchor: chainPoint,
       /** The last line. */
       head: chainPoint,
-      /** Sentences; empty: nothing was changed by hand. */
+      /** Sentences; empty: no manual changes were found. */
       problems: z.array(z.string()),
       problemCount: z.int(),
     }),

@@ -1,4 +1,4 @@
-/** What `./sandlot doctor` can say of a running Sandlot (`/api/admin/overview/checks`). */
+/** `./sandlot doctor` for a running Sandlot (`/api/admin/overview/checks`). */
 import { z } from 'zod'
 import type { Finding } from '../base/finding.ts'
 
@@ -15,10 +15,10 @@ const finding = z.discriminatedUnion('state', [
   z.object({ ...about, state: z.literal('failed'), fix: z.string() }),
 ]) satisfies z.ZodType<Finding>
 
-/** Of the agent. */
+/** The agent's findings. */
 export const findings = z.object({ findings: z.array(finding) })
 
-/** The last look, of both processes; null: none since the service started. */
+/** The last checks of both processes; null: none since the service started. */
 export const checksView = z.object({
   last: findings.extend({ at: z.number() }).nullable(),
 })

@@ -1,11 +1,11 @@
-/** Every setting with where its value comes from: `GET /api/admin/configuration`. */
+/** Every setting with the source of its value: `GET /api/admin/configuration`. */
 import { z } from 'zod'
 import { agentUser } from '../account/agent-user.ts'
 
 const settingRow = z.object({
-  /** `SANDLOT_PORT`; of the configuration file the section: `rules`. */
+  /** `SANDLOT_PORT`; in the configuration file the section: `rules`. */
   name: z.string(),
-  /** For people. Null: not set, and there is no default. `redacted`: it is a secret. */
+  /** Display text. Null: not set, without a default. `redacted`: a secret. */
   value: z.string().nullable(),
   redacted: z.boolean(),
   /**
@@ -14,14 +14,14 @@ const settingRow = z.object({
    * `page`: these settings.
    */
   source: z.enum(['environment', 'env_file', 'value_file', 'agent_env', 'file', 'default', 'page']),
-  /** A file, where it comes from one that has a name. */
+  /** The file's name, if the source has one. */
   from: z.string().optional(),
-  /** Whether a change holds only from the next start on. */
+  /** True if a change requires a restart. */
   restart: z.boolean(),
 })
 export type SettingRow = z.infer<typeof settingRow>
 
-/** Of what the service and the agent do not read themselves, as the launcher has them. */
+/** Settings of other programs, as the launcher has them. */
 export const otherSettings = z.array(
   z.object({
     process: z.enum(['engine-gate', 'backup', 'launcher']),
@@ -30,7 +30,7 @@ export const otherSettings = z.array(
 )
 export type OtherSettings = z.infer<typeof otherSettings>
 
-/** Of one process. */
+/** One process's settings. */
 export const processSettings = z.object({ settings: z.array(settingRow) })
 export type ProcessSettings = z.infer<typeof processSettings>
 
@@ -38,7 +38,7 @@ export const configurationView = z.object({
   service: z.array(settingRow),
   /** Null: the agent does not answer. */
   agent: z.array(settingRow).nullable(),
-  /** Null: the launcher did not say, as with compose. */
+  /** Null: not known, for example with compose. */
   others: otherSettings.nullable(),
 })
 export type ConfigurationView = z.infer<typeof configurationView>

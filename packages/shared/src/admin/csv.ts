@@ -1,11 +1,11 @@
-/** CSV as RFC 4180 has it, for spreadsheets too. */
+/** CSV by RFC 4180, also safe for spreadsheets. */
 
-/** What a spreadsheet would take for a formula. */
+/** Characters at which a spreadsheet begins a formula. */
 const FORMULA = /^[=+\-@\t\r]/
 
 /**
- * Lines of cells. Text that begins like a formula gets an apostrophe in front, because names are
- * what people call themselves. Null: an empty cell.
+ * Lines of cells. Text that begins like a formula gets a leading apostrophe, because users choose
+ * their own names. Null: an empty cell.
  */
 export function csvOf(rows: readonly (readonly (string | number | null)[])[]): string {
   return rows.map((row) => `${row.map(cellOf).join(',')}\r\n`).join('')

@@ -1,4 +1,4 @@
-/** Approval rules for everybody, for administrators: `/api/admin/rules`. */
+/** Approval rules for everyone, for administrators: `/api/admin/rules`. */
 import { z } from 'zod'
 import { agentUser } from '../account/agent-user.ts'
 import { rule, ruleEffect, ruleMatch } from '../chat/rules.ts'
@@ -9,9 +9,9 @@ export type NewDeploymentRule = z.infer<typeof newDeploymentRule>
 
 /** `GET /api/admin/rules` */
 export const deploymentRules = z.object({
-  /** Of the configuration file: shown, and changed there. */
+  /** Read-only here; from the configuration file. */
   configured: z.array(rule),
-  /** Made here, the oldest first. */
+  /** Created here, oldest first. */
   rules: z.array(rule),
 })
 export type DeploymentRules = z.infer<typeof deploymentRules>

@@ -1,13 +1,13 @@
 /**
- * MCP servers that are added on the page: a person's own (`/api/mcp-servers`), and those of the
- * deployment (`/api/admin/mcp-servers`). Values of headers and variables are kept by the agent and
- * never shown again.
+ * MCP servers added on the page: a user's own (`/api/mcp-servers`), and those of the deployment
+ * (`/api/admin/mcp-servers`). The agent stores values of headers and variables and never returns
+ * them.
  */
 import { z } from 'zod'
 import { ownServers } from '../account/agent-settings.ts'
 import { agentUser } from '../account/agent-user.ts'
 
-/** Of whom a list is: the asking person, or all. */
+/** The owner of a list: the user, or the deployment. */
 export const serverScope = z.enum(['own', 'deployment'])
 export type ServerScope = z.infer<typeof serverScope>
 
@@ -25,16 +25,16 @@ const MOST_VALUES = 32
 
 const client = {
   clientId: z.string().trim().min(1).max(500),
-  /** Asked for beside what the server names. */
+  /** Requested in addition to the server's own scopes. */
   scope: z.string().trim().min(1).max(500).optional(),
-  /** The only authority that is used. */
+  /** The only permitted authority. */
   issuer: address.optional(),
 }
 const serverAuth = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('none') }),
-  /** Each person signs in. Without a client’s id: the authority is asked for one. */
+  /** Each user signs in. Without a client id one is requested from the authority. */
   z.strictObject({ type: z.literal('oauth'), ...client, clientId: client.clientId.optional() }),
-  /** The deployment itself signs in. */
+  /** The deployment signs in. */
   z.strictObject({ type: z.literal('client-credentials'), ...client }),
 ])
 
@@ -46,7 +46,7 @@ const serverConnection = z.discriminatedUnion('kind', [
     headers: z.array(headerName).max(MOST_VALUES, fewer(MOST_VALUES)).default([]),
     auth: serverAuth.default({ type: 'none' }),
   }),
-  /** A program in the sandbox of each person who uses it. */
+  /** A program in each user's sandbox. */
   z.strictObject({
     kind: z.literal('sandbox'),
     command: z.string().trim().min(1).max(1_000),
@@ -69,25 +69,28 @@ export const addedServer = z.strictObject({
     ),
   enabled: z.boolean().default(true),
   connection: serverConnection,
-  /** Tools that are not offered, by the server’s name of them. */
+  /** Disabled tools, by the server’s names. */
   off: z.array(toolName).max(1_000).default([]),
-  /** Tools that change nothing, so they run without approval; `as-announced`: it is believed. */
+  /**
+   * Read-only tools, which run without approval; `as-announced`: the server's annotation is
+   * trusted.
+   */
   readOnly: z.union([z.literal('as-announced'), z.array(toolName).max(1_000)]).default([]),
 })
 export type AddedServer = z.infer<typeof addedServer>
 
 const value = z.string().min(1).max(8_192)
 export const serverValues = z.strictObject({
-  /** By name: of headers, or of variables. */
+  /** By name of the header or variable. */
   named: z.record(z.string().max(100), value).default({}),
   clientSecret: value.optional(),
 })
 export type ServerValues = z.infer<typeof serverValues>
 
-/** `values`: those that are given anew; what is absent stays as it is. */
+/** `values`: new ones; absent values do not change. */
 export const serverRequest = addedServer.extend({
   values: serverValues.default({ named: {} }),
-  /** Of what was seen; 0 for a new one. */
+  /** The revision that was seen; 0 for a new one. */
   revision: z.int().nonnegative().default(0),
 })
 
@@ -97,19 +100,19 @@ const serverTool = z.object({
   name: z.string(),
   title: z.string(),
   description: z.string(),
-  /** What the server says about it. */
+  /** The server's annotation. */
   announcedReadOnly: z.boolean(),
 })
 
-/** How a server stands for the person who looks at it. */
+/** A server's state for the reading user. */
 const serverState = z.object({
   /** `idle`: not connected since the start; `off`: not used. */
   state: z.enum(['off', 'idle', 'connecting', 'ready', 'needs_auth', 'unavailable']),
-  /** Whether the person has signed in to it; absent: there people do not. */
+  /** The user's sign-in at it; absent: users do not sign in there. */
   signedIn: z.boolean().optional(),
-  /** A sentence about it, where there is more to say. */
+  /** A sentence with details, if any. */
   why: z.string().optional(),
-  /** All that it has, also those that are not offered. */
+  /** All tools, including disabled ones. */
   tools: z.array(serverTool),
   /** A line for each tool that cannot be offered. */
   problems: z.array(z.string()),
@@ -119,35 +122,35 @@ export type ServerStateView = z.infer<typeof serverState>
 const serverView = addedServer.extend({
   id: z.string(),
   revision: z.int(),
-  /** Whether a client’s secret is stored. */
+  /** A client secret is stored. */
   hasClientSecret: z.boolean(),
   status: serverState,
 })
 
 export type ServerView = z.infer<typeof serverView>
 
-/** A server that is not changed here: of the configuration, or for a person the deployment’s. */
+/** A read-only server: of the configuration, or for a user the deployment’s. */
 const givenServer = z.object({
   id: z.string(),
   name: z.string(),
-  /** Where it is. */
+  /** Its address or program. */
   place: z.string(),
   status: serverState,
 })
 export type GivenServer = z.infer<typeof givenServer>
 
 export const serversView = z.object({
-  /** Of the scope, sorted by name. */
+  /** Sorted by name. */
   servers: z.array(serverView),
   given: z.array(givenServer),
-  /** What the person may bring. */
+  /** The kinds that the user may add. */
   may: ownServers,
-  /** How many there can be. */
+  /** The maximum number. */
   most: z.int(),
 })
 export type ServersView = z.infer<typeof serversView>
 
-/** Where the person signs in. */
+/** The authority's address for the user. */
 export const serverSignIn = z.object({ url: z.url() })
 export const serverStatus = z.object({ status: serverState })
 

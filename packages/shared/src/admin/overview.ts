@@ -1,37 +1,37 @@
-/** What administrators see of the whole Sandlot (`/api/admin/overview`). */
+/** State of the whole Sandlot for administrators (`/api/admin/overview`). */
 import { z } from 'zod'
 import { readiness } from '../account/api.ts'
 import { queueWait } from '../chat/queue-wait.ts'
 
 /**
- * A prompt that runs or waits. What it is about is its people’s: no title, no text, and its
- * session only to whom it belongs.
+ * A running or queued prompt. Its content is private: no title, no text, and the session id only
+ * for its owner.
  */
 const runningPrompt = z.object({
   promptId: z.string(),
-  /** User id of whom it counts for. */
+  /** Id of the user it counts for. */
   person: z.string(),
   model: z.string(),
   /** Epoch milliseconds. */
   startedAt: z.number(),
-  /** Asking the model, running calls, waiting for a person, or for its turn. */
+  /** Requesting the model, running calls, waiting for a person, or queued. */
   doing: z.enum(['model', 'calls', 'person', 'line']),
-  /** Names of the tools whose calls run, or wait for a person. */
+  /** Tools of the calls that run or wait for a person. */
   tools: z.array(z.string()),
   /** With `line`. */
   line: queueWait.optional(),
-  /** Only of one's own. */
+  /** Only of the reader's own. */
   sessionId: z.string().optional(),
   title: z.string().nullable().optional(),
 })
 export type RunningPrompt = z.infer<typeof runningPrompt>
 
-/** What the agent says of itself. */
+/** The agent's part. */
 export const agentOverview = z.object({
   version: z.string(),
-  /** The oldest first; those in line in its order. */
+  /** Oldest first; queued ones in the order of the queue. */
   prompts: z.array(runningPrompt),
-  /** Prompts that may run at once; absent: no limit. */
+  /** Limit of concurrent prompts; absent: none. */
   promptLimit: z.number().optional(),
   sandboxes: z.object({
     /** Running and paused ones; absent: the engine does not answer. */
@@ -42,18 +42,18 @@ export const agentOverview = z.object({
     /** Name and version. */
     engine: z.string().optional(),
   }),
-  /** Free bytes where Sandlot keeps its data. */
+  /** Free bytes in the data folder. */
   freeBytes: z.number().optional(),
 })
 export type AgentOverview = z.infer<typeof agentOverview>
 
 export const overview = agentOverview.partial().extend({
-  /** As `/readyz` says. */
+  /** The result of `/readyz`. */
   health: readiness,
   node: z.string(),
-  /** With the page open. */
+  /** Users with an open page. */
   online: z.array(z.object({ id: z.string(), name: z.string() })),
-  /** Names by user id, of those in it. */
+  /** Names by user id. */
   names: z.record(z.string(), z.string()),
 })
 export type Overview = z.infer<typeof overview>

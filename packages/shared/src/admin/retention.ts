@@ -1,7 +1,4 @@
-/**
- * How long things are kept: days by kind, set by administrators and applied once a day. Off where
- * nothing is set.
- */
+/** Retention: days by kind, set by administrators and applied once a day. Off by default. */
 import { z } from 'zod'
 import { agentUser } from '../account/agent-user.ts'
 
@@ -10,8 +7,8 @@ const retentionKind = z.enum(RETENTION_KINDS)
 export type RetentionKind = z.infer<typeof retentionKind>
 
 /**
- * The fewest days of each. Limits by the month are reckoned from usage; an audit log of a few days
- * is none.
+ * The fewest days of each. Monthly limits are computed from usage; an audit log of a few days has
+ * no use.
  */
 export const LEAST_DAYS: Record<RetentionKind, number> = {
   chats: 1,
@@ -24,7 +21,7 @@ const MOST_DAYS = 3_650
 
 const daysOf = (kind: RetentionKind) => z.int().min(LEAST_DAYS[kind]).max(MOST_DAYS).nullable().default(null)
 
-/** Null: it is kept for ever. */
+/** Null: for ever. */
 export const retentionDays = z.strictObject({
   chats: daysOf('chats'),
   outputs: daysOf('outputs'),
@@ -35,7 +32,7 @@ export const retentionDays = z.strictObject({
 export type RetentionDays = z.infer<typeof retentionDays>
 export const KEPT_FOR_EVER: RetentionDays = retentionDays.parse({})
 
-/** How many went, by kind. */
+/** Numbers of removed items by kind. */
 export const removedCounts = z.record(z.string(), z.int())
 
 /** `GET /api/admin/retention`. `PUT` takes `days` and the `revision` that was seen. */
@@ -43,25 +40,25 @@ export const retentionView = z.object({
   days: retentionDays,
   /** Grows with each change; 0: nothing was ever set. */
   revision: z.int(),
-  /** The last time that it was applied, and how many went; null: never. */
+  /** The last run and its counts; null: never. */
   last: z.object({ at: z.number(), removed: removedCounts }).nullable(),
-  /** When it is applied next, epoch milliseconds. */
+  /** The next run, epoch milliseconds. */
   nextAt: z.number(),
 })
 export type RetentionView = z.infer<typeof retentionView>
 export const putRetention = z.strictObject({ days: retentionDays, revision: z.int().min(0) })
 
-/** `POST /api/admin/retention/preview` with `days`: what would go now. */
+/** `POST /api/admin/retention/preview` with `days`: the effect of a run now. */
 export const retentionPreview = z.object({
   kinds: z.array(
     z.object({
       kind: retentionKind,
       count: z.int(),
-      /** About so many. */
+      /** An estimate. */
       bytes: z.number(),
-      /** Epoch milliseconds; null: nothing would go. */
+      /** Epoch milliseconds; null: nothing would be removed. */
       oldest: z.number().nullable(),
-      /** Of the chats concerned: open on a screen now, so they stay until they are closed. */
+      /** Chats that are open on a screen now: retained until they are closed. */
       open: z.int().default(0),
     }),
   ),

@@ -1,4 +1,4 @@
-/** Everybody's sandboxes, for administrators: `/api/admin/sandboxes`. */
+/** All sandboxes, for administrators: `/api/admin/sandboxes`. */
 import { z } from 'zod'
 import { agentUser } from '../account/agent-user.ts'
 import { sandboxState, sandboxUse } from '../workspace/sandbox.ts'
@@ -7,21 +7,21 @@ const userId = z.string().min(1).max(128)
 
 const sandboxRow = z.object({
   userId,
-  /** `none`: only the files are there. */
+  /** `none`: only the files exist. */
   state: sandboxState,
-  /** Epoch milliseconds: since when this person has it. */
+  /** Epoch milliseconds of the assignment to this user. */
   since: z.number().optional(),
 })
 
 export const agentSandboxes = z.object({
   image: z.string(),
-  /** Of each. Bytes, and processors that it may use at once. */
+  /** Limits of each: bytes, and concurrent processors. */
   limits: z.object({ cpus: z.number(), memory: z.number(), processes: z.number(), disk: z.number() }),
-  /** Those that belong to people, newest first. */
+  /** Assigned ones, newest first. */
   sandboxes: z.array(sandboxRow),
-  /** How many are kept ready for new people. */
+  /** Number of warm sandboxes. */
   warm: z.number(),
-  /** Names of workspaces that neither the ledger nor the engine knows the owner of. */
+  /** Names of workspaces without a known owner in the ledger and the engine. */
   ownerless: z.array(z.string()),
 })
 export type AgentSandboxes = z.infer<typeof agentSandboxes>
@@ -29,19 +29,16 @@ export type AgentSandboxes = z.infer<typeof agentSandboxes>
 /** `GET /api/admin/sandboxes` */
 export const sandboxesView = agentSandboxes.extend({
   sandboxes: z.array(
-    /** `name` absent: the account is gone. */
+    /** `name` absent: the account is removed. */
     sandboxRow.extend({ name: z.string().optional(), email: z.string().optional() }),
   ),
 })
 export type SandboxesView = z.infer<typeof sandboxesView>
 
-/** So many are measured by one request: what one sees. */
+/** Measured by one request: one screen. */
 export const MOST_MEASURED = 50
 
-/**
- * `GET /api/admin/sandboxes/use?user=…&user=…`: what those use now that are awake; the others are
- * missing.
- */
+/** `GET /api/admin/sandboxes/use?user=…&user=…`: current use of running ones; others are absent. */
 export const sandboxUses = z.object({ uses: z.record(z.string(), sandboxUse) })
 export type SandboxUses = z.infer<typeof sandboxUses>
 
@@ -51,9 +48,12 @@ export const sandboxesParams = z.object({
   ask: z.discriminatedUnion('do', [
     z.object({ do: z.literal('list') }),
     z.object({ do: z.literal('use'), userIds: z.array(userId).max(MOST_MEASURED) }),
-    /** Every process ends and /tmp is emptied; the workspace stays. A missing one begins empty. */
+    /**
+     * Ends every process and empties /tmp; the workspace stays. A missing workspace is recreated
+     * empty.
+     */
     z.object({ do: z.literal('reset'), userId }),
-    /** The same, and it is started again by the next command. */
+    /** The same; the next command starts it again. */
     z.object({ do: z.literal('stop'), userId }),
   ]),
 })

@@ -1,16 +1,16 @@
-/** How the agent's tools do: `GET /api/admin/tools`, for administrators. */
+/** Statistics of the agent's tools: `GET /api/admin/tools`, for administrators. */
 import { z } from 'zod'
 import { agentUser } from '../account/agent-user.ts'
 
 const toolLine = z.object({
   /** `run_shell_command`, `flights-mcp::search-flights`. */
   id: z.string(),
-  /** `built-in`, or the name of the MCP server. */
+  /** `built-in`, or the MCP server's name. */
   source: z.string(),
-  /** Whether everybody has it, as the configuration says; `unknown`: of a server, or gone. */
+  /** Default availability by configuration; `unknown`: a server's tool, or removed. */
   offered: z.enum(['on', 'off', 'unknown']),
   calls: z.number(),
-  /** 0–1; of rates and times there are none without calls. */
+  /** 0–1; rates and times are absent without calls. */
   successRate: z.number(),
   p50Ms: z.number(),
   p95Ms: z.number(),
@@ -20,9 +20,9 @@ const toolLine = z.object({
 export type ToolLine = z.infer<typeof toolLine>
 
 export const toolStatsView = z.object({
-  /** Epoch milliseconds: when the agent started to count. */
+  /** Epoch milliseconds of the agent's start. */
   since: z.number(),
-  /** Built-in ones, and those that were called since. By id. */
+  /** Built-in ones, and those called since. By id. */
   tools: z.array(toolLine),
 })
 export type ToolStatsView = z.infer<typeof toolStatsView>

@@ -1,70 +1,70 @@
 /**
- * What was used up, as pages and programs read it: `GET /api/usage` (one's own) and
- * `GET /api/admin/usage`. Days are UTC, as limits are. Unknown cost is null, never zero.
+ * Usage for pages and programs: `GET /api/usage` (own) and `GET /api/admin/usage`. Days are UTC,
+ * like limits. Unknown cost is null, never zero.
  */
 import { z } from 'zod'
 
 const count = z.int().nonnegative()
 
-/** A sum of answers of models. */
+/** A sum of model answers. */
 const countedUsage = z.object({
   answers: count,
-  /** Calls that they made, also those that were refused. */
+  /** Their calls, including refused ones. */
   calls: count,
-  /** Tokens; of unreported ones none. `cached` is part of `input`, `reasoning` of `output`. */
+  /** Reported tokens. `cached` is part of `input`, `reasoning` of `output`. */
   input: count,
   output: count,
   cached: count,
   reasoning: count,
-  /** US dollars of the answers whose cost is known; null: of none it is. */
+  /** US dollars of the answers with known cost; null: no cost is known. */
   cost: z.number().nonnegative().nullable(),
   /** Answers of unknown cost. */
   unpriced: count,
 })
 export type CountedUsage = z.infer<typeof countedUsage>
 
-/** A sum of calls of a tool that have ended. */
+/** A sum of ended calls of a tool. */
 const countedTool = z.object({
   calls: count,
   failed: count,
   runMs: count,
   /** For approvals and in queues. */
   waitMs: count,
-  /** Bytes, also those that were not stored. */
+  /** Bytes, including unstored ones. */
   outputBytes: count,
 })
 export type CountedTool = z.infer<typeof countedTool>
 
-/** A limit of a day or a month, and what is used up of it. */
+/** A daily or monthly limit with its usage. */
 const budget = z.object({
-  /** `team`: of all of a team’s members together. */
+  /** `team`: all members of a team together. */
   of: z.enum(['you', 'team', 'everybody']),
-  /** Of the team. */
+  /** The team’s. */
   name: z.string().nullable(),
   period: z.enum(['day', 'month']),
-  /** `turns`: answers of models. `tokens`: in and out. `cost`: US dollars. `ms`: running time. */
+  /** `turns`: model answers. `tokens`: in and out. `cost`: US dollars. `ms`: running time. */
   what: z.enum(['turns', 'calls', 'tokens', 'cost', 'ms']),
   limit: z.number().positive(),
   used: z.number().nonnegative(),
   /** Epoch milliseconds. */
   startsAgainAt: z.number(),
-  /** The share at which the operator wants people to be warned is used up. */
+  /** The operator's warning threshold is reached. */
   warns: z.boolean(),
 })
 export type Budget = z.infer<typeof budget>
 
-/** `GET /api/usage/budgets`: what limits the caller. Empty: nothing does. */
+/** `GET /api/usage/budgets`: limits of the caller. Empty: none. */
 export const budgetList = z.object({ budgets: z.array(budget) })
 export type BudgetList = z.infer<typeof budgetList>
 
 const date = z.iso.date('must be a day like 2026-11-27')
-/** Days, both in it. Default: the last 30 until today. */
+/** Days, inclusive. Default: the last 30 until today. */
 const range = { from: date.optional(), to: date.optional() }
 
 /** The query of `GET /api/usage`. */
 export const usageQuery = z.strictObject({
   ...range,
-  /** Of answers of this model alone. */
+  /** Only answers of this model. */
   model: z.string().min(1).max(200).optional(),
 })
 
@@ -80,7 +80,7 @@ export const usageView = z.object({
   days: z.array(usageDay),
   /** The most tokens first. */
   models: z.array(usageModel),
-  /** Null: the agent is away, so what limits is not known now. */
+  /** Null: not known while the agent is unavailable. */
   budgets: z.array(budget).nullable(),
 })
 export type UsageView = z.infer<typeof usageView>
@@ -95,12 +95,12 @@ export const adminUsageQuery = z.strictObject({
   format: z.enum(['json', 'csv']).optional(),
 })
 
-/** Of whom or what a row is. */
+/** The subject of a row. */
 const subject = z.object({
-  /** Null: of people who were in no team. */
+  /** Null: people without a team. */
   id: z.string().nullable(),
   name: z.string(),
-  /** Of a person. */
+  /** A person's address. */
   email: z.string().optional(),
 })
 

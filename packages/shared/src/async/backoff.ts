@@ -6,7 +6,7 @@ interface BackoffRules {
 
 /**
  * Milliseconds to wait after `failures` in a row (from 1): doubles, at most `longestMs`. With a
- * `random` (in [0, 1)) between half and all of that, so that many do not come back in the same
+ * `random` (in [0, 1)) between half and all of that, so that clients do not return in the same
  * instant.
  */
 export function backoffMs(

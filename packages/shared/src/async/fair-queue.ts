@@ -1,9 +1,9 @@
 /**
- * Runs so many pieces of work at once. Keys that wait take turns, so that the many pieces of one
- * key stand before one piece of each other key at most.
+ * Runs a limited number of tasks at once. Waiting keys alternate, so many tasks of one key delay
+ * every other key by at most one task.
  */
 export class FairQueue {
-  /** By key, in the order of their turns: each starts a piece of work. */
+  /** By key, in order of their slots: each starts a task. */
   readonly #waiting = new Map<string, (() => void)[]>()
   #free: number
 
@@ -11,7 +11,7 @@ export class FairQueue {
     this.#free = atOnce
   }
 
-  /** Resolves or rejects as `work` does; work of one key begins in the order of the calls. */
+  /** Resolves or rejects like `work`; tasks of one key start in the order of the calls. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     if (this.#free > 0) this.#free--
     else await this.#turn(key)
@@ -22,7 +22,7 @@ export class FairQueue {
     }
   }
 
-  /** Pieces of work of this key that have not begun. */
+  /** Tasks of this key that have not started. */
   waitingOf(key: string): number {
     return this.#waiting.get(key)?.length ?? 0
   }
@@ -44,7 +44,7 @@ export class FairQueue {
     const [key, mine] = first
     this.#waiting.delete(key)
     const start = mine.shift()
-    // Behind the others.
+    // To the end of the queue.
     if (mine.length > 0) this.#waiting.set(key, mine)
     start?.()
   }

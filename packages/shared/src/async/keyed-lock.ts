@@ -1,11 +1,11 @@
 /** One at a time per key, in the order of the calls; any number of keys at once. */
 export interface KeyedLock {
   run<T>(key: string, work: () => Promise<T>): Promise<T>
-  /** As `run`, without waiting: undefined when the key is held, or was until just now. */
+  /** Like `run`, without waiting: undefined when the key is held, or was until just now. */
   tryRun<T>(key: string, work: () => Promise<T>): Promise<T> | undefined
 }
 
-/** Holds nothing of a key once its last work is over. */
+/** Keeps nothing of a key after its last task. */
 export function createKeyedLock(): KeyedLock {
   const tails = new Map<string, Promise<unknown>>()
   function run<T>(key: string, work: () => Promise<T>): Promise<T> {
@@ -23,12 +23,12 @@ export function createKeyedLock(): KeyedLock {
 }
 
 /**
- * Runs `work` when its turn comes. Rejects with the signal's reason when it aborts before; later it
- * has no effect.
+ * Runs `work` when a slot is free. Rejects with the signal's reason when it aborts before that;
+ * later it has no effect.
  */
 export type Gate = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>
 
-/** At most `limit` pieces of work at once; the others wait in order. */
+/** At most `limit` tasks at once; the others wait in order. */
 export function createGate(limit: number): Gate {
   let free = limit
   const waiting = new Set<() => void>()
@@ -64,7 +64,7 @@ export function createGate(limit: number): Gate {
   }
 }
 
-/** At most `limit` pieces of work of each key at once; the others of that key wait in order. */
+/** At most `limit` tasks of each key at once; the others of that key wait in order. */
 export function createKeyedGate(limit: number): KeyedLock['run'] {
   const gates = new Map<string, { gate: Gate; pending: number }>()
   return async (key, work) => {

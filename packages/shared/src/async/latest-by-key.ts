@@ -1,13 +1,13 @@
 /**
- * A queue between one producer and one reader that keeps only the latest value of each key, so it
- * is never longer than the keys.
+ * A queue between one producer and one reader with only the latest value of each key, so its length
+ * is bounded by the number of keys.
  */
 export class LatestByKey<K, V> {
   readonly #values = new Map<K, V>()
   #ended = false
   #wake: (() => void) | undefined
 
-  /** A newer value takes the place of the older one, at the end. */
+  /** A newer value replaces the older one, at the end. */
   set(key: K, value: V): void {
     if (this.#ended) return
     this.#values.delete(key)
@@ -15,7 +15,7 @@ export class LatestByKey<K, V> {
     this.#wake?.()
   }
 
-  /** What waits is still read, unless it is discarded. */
+  /** Pending values are still read, unless they are discarded. */
   end({ discard = false }: { discard?: boolean } = {}): void {
     this.#ended = true
     if (discard) this.#values.clear()

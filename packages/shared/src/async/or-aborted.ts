@@ -1,8 +1,7 @@
 /**
- * Resolves or rejects as `work` does. Rejects with `reason()`, default the signal's reason, when
- * the signal aborts first: `work` goes on and its outcome is ignored. Leaves no listener behind,
- * unlike a race with a promise that lives long, which would keep every value that it was ever raced
- * with.
+ * Resolves or rejects like `work`. Rejects with `reason()`, default the signal's reason, when the
+ * signal aborts first: `work` continues and its outcome is ignored. Leaves no listener, unlike a
+ * race with a long-lived promise, which would retain every value that it was raced with.
  */
 export async function orAborted<T>(
   work: Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * Resolves or rejects as `work` does, or resolves with `late` after `ms` (undefined: it is waited
- * for as long as it takes); then `work` goes on and its outcome is ignored.
+ * Resolves or rejects like `work`, or resolves with `late` after `ms` (undefined: no time-out);
+ * then `work` continues and its outcome is ignored.
  */
 export async function orTimeout<T, const L>(
   work: Promise<T>,

@@ -1,6 +1,6 @@
 /**
- * The last few results of work on values that come again at once, as an event does that is sent to
- * each reader of one session. Others are made anew and push the oldest out.
+ * Cache of the last few results, for values that repeat at once, like an event that is sent to each
+ * reader of a session. Newer results evict the oldest.
  */
 const MOST = 8
 
@@ -22,7 +22,7 @@ export class Recent<Key, Value> {
     this.#next = (this.#next + 1) % MOST
   }
 
-  /** What `make` returned for this key, if that was lately; else what it returns now. */
+  /** The cached result of `make` for this key, else a new one. */
   get(key: Key, make: () => Value): Value {
     const found = this.find(key)
     if (found !== undefined) return found

@@ -1,14 +1,14 @@
-/** Runs one piece of work after another, in the order of the calls. */
+/** Runs one task after another, in the order of the calls. */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()
   #waiting = 0
 
-  /** How many run or wait. */
+  /** Running and waiting tasks. */
   get size(): number {
     return this.#waiting
   }
 
-  /** Resolves or rejects as `work` does; later work runs in either case. */
+  /** Resolves or rejects like `work`; later tasks run in either case. */
   run<T>(work: () => Promise<T>): Promise<T> {
     this.#waiting++
     const result = this.#last.then(work)

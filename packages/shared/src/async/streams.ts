@@ -1,13 +1,13 @@
 /**
- * Stream primitives: a bounded queue, and a merge of generators that keeps "stored before it takes
- * effect" true.
+ * Stream primitives: a bounded queue, and a merge of generators that guarantees "stored before it
+ * takes effect".
  */
 
 /**
- * Run generators together, at most `limit` at a time, and yield what they yield as it comes. A
- * generator is resumed only after the consumer has taken its value *and asked for the next one*:
- * whatever the consumer does with a value (store it, send it) is done before the generator goes on.
- * Returns their results in the order of `sources`.
+ * Run generators together, at most `limit` at a time, and yield their values as they arrive. A
+ * generator resumes only after the consumer has taken its value *and asked for the next one*: the
+ * consumer's work on a value (store it, send it) is done before that. Returns their results in the
+ * order of `sources`.
  *
  * When one throws, or the consumer stops early, all others are ended with `return()` first.
  */
@@ -17,8 +17,8 @@ export async function* mergeGenerators<T, R>(
 ): AsyncGenerator<T, R[]> {
   const results: R[] = []
   const running = new Map<number, { generator: AsyncGenerator<T, R>; next: Promise<void> }>()
-  // At most one of each source. Not a race: the promise of a source that is silent would keep every
-  // value it lost to.
+  // At most one per source. Not a race: the promise of a silent source would retain every value it
+  // lost to.
   const arrived: Arrival<T, R>[] = []
   let wake: (() => void) | undefined
   let started = 0
@@ -75,7 +75,7 @@ export async function* mergeGenerators<T, R>(
 
 type Arrival<T, R> = { index: number; result: IteratorResult<T, R> } | { index: number; error: unknown }
 
-/** `return()` waits behind a pending `next()`; swallow that one's result, its consumer is gone. */
+/** `return()` waits for a pending `next()`; drop that result, its consumer has stopped. */
 async function endGenerator<T, R>(generator: AsyncGenerator<T, R>, pending: Promise<unknown>): Promise<void> {
   const ended = generator.return(undefined as R)
   await Promise.allSettled([pending, ended])
@@ -83,8 +83,8 @@ async function endGenerator<T, R>(generator: AsyncGenerator<T, R>, pending: Prom
 
 /**
  * A queue between one producer and one consumer. `push` never blocks; it answers false when `limit`
- * values wait, and then the value is not taken. Iterating ends after `end()`, or throws what `fail`
- * was given, once the rest is read.
+ * values are pending, and then drops the value. Iterating ends after `end()`, or throws the
+ * argument of `fail`, once the rest is read.
  */
 export class Queue<T> implements AsyncIterable<T> {
   readonly #limit: number
@@ -124,7 +124,7 @@ export class Queue<T> implements AsyncIterable<T> {
   }
 
   /**
-   * Resolves when the consumer has read everything and waits for more, or when nothing more comes.
+   * Resolves when the consumer has read everything and waits for more, or when no more values come.
    */
   async idle(): Promise<void> {
     while (!this.#isIdle && this.#ended === undefined)

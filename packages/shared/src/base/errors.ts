@@ -1,7 +1,7 @@
 /**
- * One table of the errors that cross a wire. One shape everywhere: `{code, message, requestId}`.
- * Codes are stable; messages are for people, safe to show, and say what to do where that is known.
- * Without zod, which would stay in the launcher's memory.
+ * Errors that cross a wire, in one table and one shape: `{code, message, requestId}`. Codes are
+ * stable; messages are safe to show and say what to do where that is known. Without zod, which
+ * would stay in the launcher's memory.
  */
 
 /** Code → HTTP status. */
@@ -15,9 +15,9 @@ const ERROR_STATUS = {
   not_found: 404,
   conflict: 409,
   busy: 409,
-  /** A command of a person that the agent would ask about in this mode. */
+  /** A user's command that the agent would ask about in this mode. */
   approval_needed: 409,
-  /** Another ai-agent has this person: ask that one, or look again in a moment. */
+  /** Another ai-agent owns this user: ask that one, or retry in a moment. */
   not_owner: 409,
   too_large: 413,
   rate_limited: 429,
@@ -25,7 +25,7 @@ const ERROR_STATUS = {
   not_implemented: 501,
   agent_unavailable: 503,
   not_ready: 503,
-  /** What chats may store is used up, or the server's disk is nearly full. */
+  /** The user's chat storage is used up, or the server's disk is nearly full. */
   store_full: 507,
 } as const satisfies Record<string, number>
 
@@ -39,13 +39,12 @@ export interface ErrorBody {
 }
 
 interface SandlotErrorOptions extends ErrorOptions {
-  /** Of a `rate_limited`: sooner is too soon. */
+  /** With `rate_limited`: retrying earlier is refused again. */
   retryAfterSeconds?: number
 }
 
 /**
- * An expected failure with a stable code. Anything else that is thrown is a bug and goes out as
- * `internal`.
+ * An expected failure with a stable code. Any other exception is a bug and is sent as `internal`.
  */
 export class SandlotError extends Error {
   override readonly name = 'SandlotError'
@@ -64,8 +63,8 @@ export class SandlotError extends Error {
 }
 
 /**
- * The body for anything thrown. Only a `SandlotError` shows its message; `requestId` finds the rest
- * in the log.
+ * The response body for any exception. Only a `SandlotError` shows its message; `requestId`
+ * identifies the log lines.
  */
 export function toErrorBody(thrown: unknown, requestId?: string): ErrorBody {
   const known = thrown instanceof SandlotError
@@ -83,7 +82,7 @@ export function hasCode(thrown: unknown, ...codes: string[]): boolean {
   return thrown instanceof Error && 'code' in thrown && codes.includes(String(thrown.code))
 }
 
-/** The message of anything thrown, for logs and `cause` texts. */
+/** The message of any exception, for logs and `cause` texts. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }

@@ -1,8 +1,8 @@
 /**
- * JSON numbers that JavaScript's own would change (`1234567890123456789`). Such a number is stored
- * and sent as `{"sandlot/number": "1234567890123456789"}`, which every parser keeps, also that of a
- * browser, of another program and of the version before; its digits are written again where the
- * value goes to a tool, to a model or to a reader.
+ * JSON numbers that JavaScript would change (`1234567890123456789`), stored and sent as
+ * `{"sandlot/number": "1234567890123456789"}`. Every parser preserves that form, including
+ * browsers, other programs and the previous version; the digits are restored for tools, models and
+ * readers.
  */
 
 const NAME = 'sandlot/number'
@@ -12,21 +12,21 @@ interface ExactNumber {
 }
 
 const NUMBER = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
-/** At most 15 significant digits in the range of a double come back as they were written. */
+/** At most 15 significant digits in the range of a double survive parsing unchanged. */
 const MAY_CHANGE = /[\d.]{16}|\d[eE][+-]?\d{3}/
 /** Such a number as a whole. */
 const LONG = /-?(?:\d(?=[\d.]{15})[\d.]*(?:[eE][+-]?\d+)?|\d[\d.]*[eE][+-]?\d{3,})/g
 /** Cannot match within a JSON string, where a quote has a backslash before it. */
 const WRITTEN = /\{\s*"sandlot\/number":\s*"(-?\d[\d.eE+-]*)"\s*\}/g
 
-/** False for nearly every text: only where it is true does exactness cost anything. */
+/** False for nearly every text: exactness costs time only where this is true. */
 export function mayChange(json: string): boolean {
   return MAY_CHANGE.test(json)
 }
 
 /**
- * As `JSON.parse`, but for numbers that would change. Throws what it throws. No reviver: the one
- * that gets the text of each number takes seconds for megabytes.
+ * Like `JSON.parse`, with exact numbers. Throws the same errors. No reviver: one that receives the
+ * text of each number takes seconds for megabytes.
  */
 export function parseExactly(text: string): unknown {
   if (!mayChange(text)) return JSON.parse(text) as unknown
@@ -55,13 +55,13 @@ function endOfString(text: string, quote: number): number {
   return text.length
 }
 
-/** As `JSON.stringify`, with all digits of exact numbers. */
+/** Like `JSON.stringify`, with all digits of exact numbers. */
 export function stringifyExactly(value: unknown, indent?: number): string | undefined {
   const json = JSON.stringify(value, null, indent) as string | undefined
   return json === undefined ? undefined : withDigits(json)
 }
 
-/** JSON text with the digits in place of the exact numbers in it. */
+/** JSON text with digits instead of the exact numbers in it. */
 export function withDigits(json: string): string {
   if (!json.includes(NAME)) return json
   return json.replaceAll(WRITTEN, (written, digits: string) => (changes(digits) ? digits : written))
@@ -76,8 +76,8 @@ export function isExactNumber(value: unknown): value is ExactNumber {
 type ReadExact = (digits: string, path: readonly string[], stored: ExactNumber) => unknown
 
 /**
- * The value with what `read` gives in place of each exact number: a copy where there are any.
- * `path`: the names that lead there. `stored`: the exact number itself.
+ * The value with the result of `read` instead of each exact number: a copy if there are any.
+ * `path`: the names that lead to it. `stored`: the exact number itself.
  */
 export function mapExactNumbers(value: unknown, read: ReadExact): unknown {
   const json = JSON.stringify(value) as string | undefined
@@ -97,14 +97,12 @@ function mapped(value: unknown, read: ReadExact, path: string[]): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inner(name, one)]))
 }
 
-/** With the nearest JavaScript number for each, for what only measures them. */
+/** Replaces each exact number by the nearest JavaScript number, for code that only measures. */
 export function withNearest(value: unknown): unknown {
   return mapExactNumbers(value, (digits) => Number(digits))
 }
 
-/**
- * True when JavaScript's number is another one; how it is written (`1.0`, `-0`) does not matter.
- */
+/** True when JavaScript's number differs in value; the notation (`1.0`, `-0`) does not matter. */
 function changes(source: string): boolean {
   if (!mayChange(source) || !NUMBER.test(source)) return false
   return decimalOf(source) !== decimalOf(String(Number(source)))

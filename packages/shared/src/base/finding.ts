@@ -1,8 +1,8 @@
-/** What one check found: about a machine, its engine, or a sandbox made there. */
+/** The result of one check: of a machine, its engine, or a sandbox made there. */
 
 /**
- * `must`: nothing may run where it fails. `warn`: it runs, with less between a sandbox and the host
- * than there could be. `report`: worth knowing.
+ * `must`: nothing may run if it fails. `warn`: it runs with weaker isolation than possible.
+ * `report`: information only.
  */
 export type Group = 'must' | 'warn' | 'report'
 
@@ -15,13 +15,13 @@ export type Finding = {
   message: string
 } & (
   | { state: 'ok' }
-  /** `unknown`: it could not be looked at, for example the settings of a remote host's kernel. */
+  /** `unknown`: not checkable, for example the kernel settings of a remote host. */
   | { state: 'unknown' }
-  /** `fix`: what mends it. */
+  /** `fix`: how to repair it. */
   | { state: 'failed'; fix: string }
 )
 
-/** A check of which only the outcome differs. */
+/** A check with the outcome as its only variable. */
 export function check(
   group: Group,
   id: string,
@@ -50,14 +50,14 @@ export function unknown(group: Group, id: string, name: string, message: string)
   return { id, group, name, message, state: 'unknown' }
 }
 
-/** Whether commands may run: no `must` has failed. */
+/** Commands may run: no `must` has failed. */
 export function isSafe(findings: readonly Finding[]): boolean {
   return !findings.some(({ group, state }) => group === 'must' && state === 'failed')
 }
 
 const ORDER: readonly Group[] = ['must', 'warn', 'report']
 
-/** Those first without which nothing runs. */
+/** Required checks first. */
 export function inOrder(findings: readonly Finding[]): Finding[] {
   return findings.toSorted((one, other) => ORDER.indexOf(one.group) - ORDER.indexOf(other.group))
 }

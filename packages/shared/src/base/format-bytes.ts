@@ -1,6 +1,6 @@
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
 
-/** Of a size, for people: `812 B`, `1.4 KiB`, `2 GiB`. In the units that limits are set in. */
+/** A size for people, in the units of limits: `812 B`, `1.4 KiB`, `2 GiB`. */
 export function formatBytes(bytes: number): string {
   let value = bytes
   let unit = 0

@@ -1,4 +1,4 @@
-/** Ids: text, unguessable, sortable by nothing. Works in browser and Node. */
+/** Unguessable text ids without an order. Works in browser and Node. */
 import { z } from 'zod'
 
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz'
@@ -7,7 +7,7 @@ const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz'
 export const sessionId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'a session id is 1–64 of A–Z a–z 0–9 _ -')
 /** A client's key for one submission; the same key is the same prompt. */
 export const requestId = z.string().min(1).max(128)
-/** Of a message in a log: ours look like `m_…`. */
+/** A message's id in a log: ours look like `m_…`. */
 export const messageId = z.string().min(1).max(128)
 
 /** Random text of `length` characters from 0–9a–z, about 5.1 bits each, without modulo bias. */

@@ -1,15 +1,11 @@
 /**
- * How this Sandlot describes itself to those who let people in to MCP servers. The service
- * publishes it, ai-agent names that address, or sends the same when it registers; so both have to
- * say the same.
+ * The OAuth client description of this Sandlot for MCP servers. The service publishes it; ai-agent
+ * sends its address, or the same content when it registers.
  */
 
-/** On the service: where people are sent back to. */
+/** The service's redirect address. */
 export const MCP_SIGN_IN_PATH = '/oauth/mcp'
-/**
- * On the service: where the description is, without a sign-in. Its address is our name there
- * (`client_id`).
- */
+/** The public address of the description on the service, which is our `client_id`. */
 export const MCP_CLIENT_PATH = '/oauth/mcp/client.json'
 
 interface McpClientDocument {
@@ -20,19 +16,19 @@ interface McpClientDocument {
   token_endpoint_auth_method: 'none'
 }
 
-/** `redirectUrl`: where people are sent back to. */
+/** `redirectUrl`: the service's redirect address. */
 export function mcpClientDocument(redirectUrl: string): McpClientDocument {
   return {
     client_name: 'Sandlot',
     redirect_uris: [redirectUrl],
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
-    // It is public: a reader of this could read a secret beside it.
+    // Public: a reader of this document could read a secret in it.
     token_endpoint_auth_method: 'none',
   }
 }
 
-/** As it is published. `publicUrl`: the service's address, without a slash at the end. */
+/** The published document. `publicUrl`: the service's address, without a trailing slash. */
 export function publishedMcpClient(
   publicUrl: string,
 ): McpClientDocument & { client_id: string; client_uri: string } {

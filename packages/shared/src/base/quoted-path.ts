@@ -1,11 +1,11 @@
 /**
- * Paths in what a model and programs read: as git quotes them, so that a name can neither pose as
- * something else nor hide.
+ * Paths in the input of models and programs, quoted like git does, so that a name can neither
+ * imitate something else nor hide.
  */
 
 /**
- * What is not seen, or moves what is: the members of a character class, for JavaScript and for Perl
- * (`ripgrep.ts`).
+ * Invisible characters, and those that move visible ones: members of a character class, for
+ * JavaScript and for Perl (`ripgrep.ts`).
  */
 export const HIDDEN_CLASSES = String.raw`\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}`
 
@@ -19,7 +19,7 @@ const SHORT: Readonly<Record<string, string>> = {
   '\t': String.raw`\t`,
 }
 
-/** `path` itself, or in double quotes with its bytes as `\ooo` where a character is not seen. */
+/** `path` itself, or in double quotes with the bytes of invisible characters as `\ooo`. */
 export function quotePath(path: string): string {
   return QUOTED.test(path) ? `"${path.replace(ESCAPED, (one) => SHORT[one] ?? octal(one))}"` : path
 }

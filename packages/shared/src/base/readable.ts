@@ -1,28 +1,25 @@
-/**
- * Values of another process of which a part cannot be read: that part is left out, and the rest
- * arrives.
- */
+/** Values of another process with unreadable parts: these are dropped, the rest is used. */
 import type { z } from 'zod'
 
 type Readable<T> =
   | {
       ok: true
-      /** As it was received, without the unreadable parts; what the schema does not know stays. */
+      /** The received value without its unreadable parts; members unknown to the schema stay. */
       value: unknown
       data: T
-      /** One sentence for each part that was left out. */
+      /** One sentence for each dropped part. */
       problems: string[]
     }
   | { ok: false; problems: string[] }
 
 type Path = readonly PropertyKey[]
 
-/** What is left out may take what holds it along, so often at most. */
+/** A dropped part may take its container along; the limit of such rounds. */
 const MOST_ROUNDS = 16
 
 /**
- * Leaves out the smallest parts that keep the rest from being read: an optional field, an item of a
- * list, or what cannot be without them. Not ok: nothing of it can be read.
+ * Drops the smallest parts that make the rest unreadable: an optional field, an item of a list, or
+ * a container that needs them. Not ok: nothing is readable.
  */
 export function readReadable<T>(schema: z.ZodType<T>, received: unknown): Readable<T> {
   const problems: string[] = []
@@ -38,7 +35,7 @@ export function readReadable<T>(schema: z.ZodType<T>, received: unknown): Readab
   return { ok: false, problems }
 }
 
-/** Of what is absent and may not be, what holds it. */
+/** The path of an absent required member's container. */
 function pathIn(value: unknown, path: Path): Path {
   const [key, ...deeper] = path
   if (key === undefined || typeof value !== 'object' || value === null || !Object.hasOwn(value, key))

@@ -1,12 +1,12 @@
 /**
- * Takes secrets out of text that leaves the process as a log. Redaction by path misses what is
- * nested deeper than expected and what stands inside a message; this knows the values, and the
- * shapes of common keys.
+ * Removes secrets from text before it leaves the process as a log. Redaction by path misses values
+ * that are nested deeper than expected or part of a message; this knows the values, and the shapes
+ * of common keys.
  */
 
 const HIDDEN = '[hidden]'
 
-/** Each is found in one pass, however long the text: no open repetition before what decides. */
+/** Each matches in one pass, however long the text: no open repetition before the deciding part. */
 const SHAPES = [
   /\bsk-[A-Za-z0-9_-]{12,}/g,
   /\b(?:gh[pousr]|github_pat)_[A-Za-z0-9_]{20,}/g,
@@ -29,11 +29,11 @@ const SHAPES = [
   /(?<=[?&](?:token|access_token|refresh_token|client_secret|api_key|key)=)[^&\s"\\]+/g,
 ]
 
-/** A password in an address: from the colon to the @. */
+/** A password in a URL: from the colon to the @. */
 const IN_ADDRESS = /\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:@/"\\]{0,200}:)[^\s@/"\\]{1,500}@/gi
 
 /**
- * A function that hides `secrets` and everything that looks like one. Values shorter than 8 are too
+ * A function that hides `secrets` and everything shaped like one. Values shorter than 8 are too
  * common to hide.
  */
 export function makeScrubber(secrets: readonly string[]): (text: string) => string {

@@ -1,6 +1,6 @@
 /**
- * Text that every store, model and provider takes: well-formed UTF-16 without U+0000. PostgreSQL
- * has no such character, and half a surrogate pair is no text in UTF-8.
+ * Text that every store, model and provider accepts: well-formed UTF-16 without U+0000. PostgreSQL
+ * has no such character, and half a surrogate pair has no UTF-8 form.
  */
 import { z } from 'zod'
 
@@ -11,14 +11,13 @@ export function storableText(text: string): string {
   return whole.includes('\0') ? whole.replaceAll('\0', '') : whole
 }
 
-/** Of what arrives: it is walked through recursively, here and further on. */
+/** Limits the recursion over received values, here and in later code. */
 const MAX_DEPTH = 200
 const TOO_DEEP = z.never({ error: `is nested deeper than ${MAX_DEPTH} levels` })
 
 /**
- * The same for every string in a JSON value, names included. The order of members stays. A value
- * that is well is returned as it is: large ones are checked often, and hardly ever have anything to
- * clean.
+ * The same for every string in a JSON value, including names. Members stay in order. A clean value
+ * is returned unchanged: large ones are checked often and rarely need cleaning.
  */
 export function storableJson(value: unknown): unknown {
   if (typeof value === 'string') return storableText(value)
@@ -27,7 +26,7 @@ export function storableJson(value: unknown): unknown {
     return cleaned.every((inner, index) => Object.is(inner, value[index])) ? value : cleaned
   }
   if (typeof value !== 'object' || value === null) return value
-  // From the first member that is not well; undefined while all are.
+  // Set from the first unclean member on.
   let members: [string, unknown][] | undefined
   const all = Object.entries(value)
   for (const [index, [name, before]] of all.entries()) {
@@ -45,8 +44,8 @@ function isDeeperThan(levels: number, value: unknown): boolean {
 }
 
 /**
- * What arrives from outside, cleaned. It has to fit before as well: a shape that refuses U+0000, as
- * that of a command, must not get another text than was sent.
+ * A received value, cleaned. It has to match the schema before as well: a shape that refuses
+ * U+0000, like a command's, must not get a text other than the one sent.
  */
 export function parseStorable<S extends z.ZodType>(
   shape: S,

@@ -1,7 +1,4 @@
-/**
- * What a call is, and what it gives: its kind and status, its output, what it made for model and
- * screen.
- */
+/** A tool call and its results: kind and status, output, and the outcome for model and screen. */
 import { z } from 'zod'
 import { messageImage } from './images.ts'
 
@@ -33,18 +30,18 @@ export const outputPiece = z.object({
 })
 export type OutputPiece = z.infer<typeof outputPiece>
 
-/** What a call produced in all, on its settled outcome. */
+/** A call's complete output, on its settled outcome. */
 export const outputInfo = z.object({
   bytes: z.number().int().nonnegative(),
   lines: z.number().int().nonnegative(),
-  /** The text in the event (and what the model saw) is not all of it. */
+  /** The text in the event (and in the model's message) is not complete. */
   truncated: z.boolean(),
   /** Path in the sandbox of a copy that the ordinary tools can read. */
   file: z.string().optional(),
   /** Path on the service of the full output: `/api/sessions/:session/outputs/:call`. */
   url: z.string(),
   /**
-   * Its bytes from here on were counted and not stored: beyond the limit of one output, the user's
+   * Bytes from here on were counted and not stored, because of the limit of one output, the user's
    * budget, or the disk.
    */
   unstored: z
@@ -75,9 +72,6 @@ export type ToolCallContent = z.infer<typeof toolCallContent>
 export const toolLocation = z.object({ path: z.string(), line: z.number().optional() })
 export type ToolLocation = z.infer<typeof toolLocation>
 
-/**
- * What the model and the screen get of an outcome. `forModel` is the text of the model's tool
- * message.
- */
+/** An outcome for the model and the screen. `forModel` is the text of the model's tool message. */
 export const rawOutput = z.object({ forModel: z.string(), data: z.unknown().optional() })
 export type RawOutput = z.infer<typeof rawOutput>

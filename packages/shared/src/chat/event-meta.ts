@@ -1,11 +1,11 @@
-/** Our private data on an event: `_meta.sandlot`. */
+/** Private data of Sandlot on an event: `_meta.sandlot`. */
 import { z } from 'zod'
 import { exitInfo, outputInfo, outputPiece } from './call.ts'
 import { failureReason } from './reasons.ts'
 import { sandlotEvent } from './sandlot-event.ts'
 import { author } from './shares.ts'
 
-/** Tokens as the provider counted them. Unknown = absent. */
+/** Tokens as counted by the provider. Absent: unknown. */
 export const tokenUsage = z.object({
   input: z.number().optional(),
   output: z.number().optional(),
@@ -15,8 +15,7 @@ export const tokenUsage = z.object({
 export type TokenUsage = z.infer<typeof tokenUsage>
 
 /**
- * What only the model's provider understands, kept so that the next request is the same after a
- * restart.
+ * Data for the model's provider only, stored so that the next request is the same after a restart.
  */
 const forProvider = z.object({
   /**
@@ -30,18 +29,15 @@ const forProvider = z.object({
   invalid: z.enum(['truncated', 'malformed', 'not_object']).optional(),
 })
 
-/**
- * How long a prompt kept people waiting, in milliseconds. After a restart: what was measured since.
- */
+/** Waiting times of a prompt, in milliseconds. After a restart: measured since. */
 const promptTiming = z.object({
   /**
-   * From the prompt's first request that was answered to the first piece of that answer. Absent:
-   * none was.
+   * From the prompt's first answered request to the first piece of that answer. Absent: none was.
    */
   firstTokenMs: z.number().optional(),
   /**
-   * From the last outcome of a turn to the next request, of the turn where it took longest. Absent:
-   * no turn went on.
+   * From the last outcome of a turn to the next request: the maximum of all turns. Absent: there
+   * was none.
    */
   continuationMs: z.number().optional(),
 })
@@ -52,8 +48,8 @@ const KINDS: ReadonlySet<unknown> = new Set(
 )
 
 /**
- * A kind that a later version has added is none here: while it is rolled out, both read the same
- * logs.
+ * A kind that a later version has added counts as none: during a rolling update both versions read
+ * the same logs.
  */
 function knownEvent(event: unknown): unknown {
   const type = typeof event === 'object' && event !== null && 'type' in event ? event.type : undefined
@@ -67,29 +63,26 @@ export const sandlotMeta = z.object({
   /** Epoch milliseconds. */
   at: z.number(),
   promptId: z.string().optional(),
-  /** Who wrote the message or the comment, answered, or stopped it. Absent: the chat's owner. */
+  /** The author of the message, comment, answer or stop. Absent: the chat's owner. */
   author: author.optional(),
   /** From 1 within the prompt. */
   turn: z.number().int().positive().optional(),
-  /**
-   * On the settled `in_progress` update: which attempt, and the boot it goes to. Logged before
-   * START.
-   */
+  /** On the settled `in_progress` update: the attempt and its boot. Logged before START. */
   attempt: z.object({ n: z.number().int().positive(), boot: z.string() }).optional(),
   live: z.literal(true).optional(),
-  /** Of a live text: UTF-16 code units into the message. */
+  /** UTF-16 code units into the message, of a live text. */
   offset: z.number().int().nonnegative().optional(),
   output: outputPiece.optional(),
   outputInfo: outputInfo.optional(),
   exit: exitInfo.optional(),
   /**
-   * Why a call failed; only with status `failed`. Read with `failureOf`. A reason that a later
-   * version has added is an error of the tool.
+   * The reason of a failure; only with status `failed`. Read with `failureOf`. A reason of a later
+   * version counts as an error of the tool.
    */
   reason: failureReason.catch('tool_error').optional(),
-  /** The same, where the version before does not know the reason. */
+  /** The same, if the previous version does not know the reason. */
   newReason: failureReason.optional().catch(undefined),
-  /** A running call's own words about what it is doing. */
+  /** A running call's own progress text. */
   progress: z
     .object({ message: z.string(), done: z.number().optional(), total: z.number().optional() })
     .optional(),
@@ -100,29 +93,29 @@ export const sandlotMeta = z.object({
       runMs: z.number(),
       /** Answered from the cache. */
       cached: z.boolean().optional(),
-      /** How often it was tried again. */
+      /** Number of retries. */
       retries: z.int().optional(),
     })
     .optional(),
   usage: tokenUsage.optional(),
   /** On `usage_update`: the model that counted. */
   model: z.string().optional(),
-  /** On `usage_update`: US dollars of this one answer; absent where no price is known. */
+  /** On `usage_update`: US dollars of this answer; absent if no price is known. */
   cost: z.number().optional(),
-  /** On an outcome that failed: its tool says that the prompt cannot go on without it. */
+  /** On a failed outcome: the tool says that the prompt cannot continue. */
   fatal: z.literal(true).optional(),
   forProvider: forProvider.optional(),
-  /** On the first settled event of an answer: SHA-256 of its request’s body, as it was sent. */
+  /** On the first settled event of an answer: SHA-256 of its request’s body as sent. */
   requestDigest: z.string().optional(),
-  /** The same, as the version before wrote it. */
+  /** The same, in logs of the previous version. */
   request: z.object({ body: z.string() }).optional().catch(undefined),
-  /** On `prompt_ended`, where it was measured. */
+  /** On `prompt_ended`, if measured. */
   promptTiming: promptTiming.optional(),
   event: z.preprocess(knownEvent, sandlotEvent.optional()).optional(),
 })
 export type SandlotMeta = z.infer<typeof sandlotMeta>
 
-/** What a producer knows about an event; `v` and `at` are added by `sandlotMetaOf`. */
+/** A producer's facts about an event; `makeMeta` adds `v` and `at`. */
 export type MetaFields = Omit<SandlotMeta, 'v' | 'at' | 'seq'>
 
 /** The `_meta` of a new event. */

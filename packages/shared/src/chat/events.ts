@@ -1,7 +1,7 @@
 /**
- * The vocabulary of Sandlot. An event is something that happened in a session, as an ACP v1
- * `SessionUpdate`, with our private data in `_meta.sandlot`. The same object travels from the tool
- * to the screen; it is not renamed on the way.
+ * The vocabulary of Sandlot. An event happened in a session: an ACP v1 `SessionUpdate` with our
+ * private data in `_meta.sandlot`. The same object travels from the tool to the screen, never
+ * renamed.
  *
  * Settled events carry the whole value under their id, are stored before they are sent, and are
  * numbered: `seq` is dense per session and the only cursor. Live events (`live: true`) are never
@@ -109,7 +109,7 @@ export function textOf(
 /** One transaction's events, or one live event. */
 export type EventGroup = readonly SessionEvent[]
 
-/** Whether the log has announced this call. */
+/** True when the log has announced this call. */
 export function isAnnounced(log: readonly SessionEvent[], callId: string): boolean {
   return log.some((event) => event.sessionUpdate === 'tool_call' && event.toolCallId === callId)
 }

@@ -1,13 +1,13 @@
-/** The files that changed while a prompt ran. */
+/** Files that changed while a prompt ran. */
 import { z } from 'zod'
 
 const fileChange = z.object({
   /** Relative to the workspace. */
   path: z.string(),
   kind: z.enum(['created', 'changed', 'removed']),
-  /** Bytes; of a removed file those that it had. */
+  /** Bytes; of a removed file its last size. */
   size: z.number().int().nonnegative(),
-  /** Lines that came and went. Absent where the text before or after is not known. */
+  /** Added and removed lines. Absent if the text before or after is not known. */
   lines: z.object({ added: z.int().nonnegative(), removed: z.int().nonnegative() }).optional(),
   /** Its diff is stored with the prompt (`promptDiffs`). */
   diff: z.literal(true).optional(),
@@ -15,11 +15,11 @@ const fileChange = z.object({
 export type FileChange = z.infer<typeof fileChange>
 
 export const filesChanged = z.object({
-  /** Those nearest to the top of the workspace first. */
+  /** Nearest to the top of the workspace first. */
   files: z.array(fileChange),
-  /** How many more there are, which are not named. */
+  /** The number of further files. */
   more: z.int().nonnegative(),
-  /** Why nothing can be said: the workspace has too many files to compare. */
+  /** The reason for an empty list: the workspace has too many files to compare. */
   problem: z.literal('too_many_files').optional(),
 })
 export type FilesChanged = z.infer<typeof filesChanged>
@@ -32,12 +32,12 @@ export type PromptDiffs = z.infer<typeof promptDiffs>
 
 const STORED = 'changes:'
 
-/** Under which the diffs of a prompt stand among the session's stored outputs, as JSON. */
+/** The id of a prompt's diffs among the session's stored outputs, as JSON. */
 export function diffsId(promptId: string): string {
   return `${STORED}${promptId}`
 }
 
-/** Whether stored output is diffs, which only the chat's owner may read. */
+/** True for stored diffs, which only the chat's owner may read. */
 export function isDiffsId(outputId: string): boolean {
   return outputId.startsWith(STORED)
 }

@@ -1,7 +1,7 @@
 /**
- * The chat frames between browser and service: one JSON object per WebSocket text message, at most
- * 1 MiB. Events pass through unchanged, but for the bytes of images: an address stands in their
- * place (`MessageImage`).
+ * Chat frames between browser and service: one JSON object per WebSocket text message, at most 1
+ * MiB. Events pass through unchanged, except that an address replaces the bytes of images
+ * (`MessageImage`).
  */
 import { z } from 'zod'
 import { ERROR_CODES } from '../base/errors.ts'
@@ -18,7 +18,7 @@ import { author, shareAccess } from './shares.ts'
 
 /** Bytes. A larger frame is answered with `too_large`. */
 export const MAX_FRAME_BYTES = 1024 * 1024
-/** Characters of one message. Longer text belongs into a file. */
+/** Characters of one message. Longer text belongs in a file. */
 export const MAX_MESSAGE_CHARS = 200_000
 
 /** Directories of the workspace, relative to it. */
@@ -31,33 +31,30 @@ export const clientFrame = z.discriminatedUnion('type', [
   z
     .object({
       type: z.literal('ai_chat'),
-      /** The idempotency key: the same one again is the same prompt, also after a restart. */
+      /** Idempotency key: the same key is the same prompt, also after a restart. */
       requestId,
       /** Absent: a new session. */
       sessionId: sessionId.optional(),
-      /** May be empty where there are images. */
+      /** May be empty with images. */
       text: z.string().max(MAX_MESSAGE_CHARS),
-      /** Ids of images that were sent before, by `POST /api/images`. */
+      /** Ids of images uploaded by `POST /api/images`. */
       images: z.array(imageId).max(MAX_IMAGES).optional(),
       mode: mode.optional(),
-      /** What to do while a prompt runs: add to it, wait for its end, or refuse. */
+      /** While a prompt runs: add to it, wait for its end, or refuse. */
       whenBusy: z.enum(['steer', 'queue', 'refuse']).default('steer'),
-      /** What a failed call means for the prompt; default `continue`. */
+      /** The effect of a failed call on the prompt; default `continue`. */
       onError: onError.optional(),
-      /** The prompt that it follows (`transcript/branches.ts`); default: the newest. */
+      /** The prompt that this one follows (`transcript/branches.ts`); default: the newest. */
       follows: follows.optional(),
-      /** Of the session from now on. */
+      /** Applies to the session from now on. */
       ...modelChoice,
-      /** Of a new session: the person's project that it is in. */
+      /** The user's project for a new session. */
       project: z.string().max(64).optional(),
     })
     .refine(({ text, images = [] }) => text !== '' || images.length > 0, 'a message has words or an image'),
   /** Stop the running prompt, or only one of its calls. */
   z.object({ type: z.literal('ai_chat_cancel'), sessionId, toolCallId: callId.optional() }),
-  /**
-   * Take back a message that waits behind the running prompt. One that was read already is answered
-   * with `conflict`.
-   */
+  /** Withdraw a queued message. One that was already read answers `conflict`. */
   z.object({ type: z.literal('ai_chat_unqueue'), sessionId, messageId }),
   z.object({
     type: z.literal('ai_chat_approve'),
@@ -65,15 +62,15 @@ export const clientFrame = z.discriminatedUnion('type', [
     toolCallId: callId,
     optionId: z.string().min(1).max(64),
     reason: z.string().max(2_000).optional(),
-    /** What was filled in, of a question. */
+    /** The filled-in form of a question. */
     content: questionContent.optional(),
   }),
   z.object({ type: z.literal('ai_chat_mode'), sessionId, modeId: mode }),
-  /** The directories of the workspace that this page shows, in place of those before. */
+  /** Workspace directories that this page shows, replacing the previous list. */
   z.object({ type: z.literal('ai_chat_watch'), paths: watchedPaths }),
-  /** This person is writing, in a shared chat. Sent again while it goes on. */
+  /** This user is typing, in a shared chat. Repeated while it lasts. */
   z.object({ type: z.literal('ai_chat_typing'), sessionId }),
-  /** From the next message on. `thoughtLevel` null: as the model does by itself. */
+  /** From the next message on. `thoughtLevel` null: the model's default. */
   z.object({
     type: z.literal('ai_chat_model'),
     sessionId,
@@ -81,19 +78,19 @@ export const clientFrame = z.discriminatedUnion('type', [
     thoughtLevel: modelChoice.thoughtLevel.nullable(),
   }),
   /**
-   * Whether this page is visible; sent first, and at each change. A person without a visible page
-   * is away, and gets notices.
+   * Visibility of this page; sent first, and at each change. A user without a visible page is away,
+   * and gets notifications.
    */
   z.object({ type: z.literal('ai_chat_visible'), visible: z.boolean() }),
   /**
-   * Everything after `after` (0 = from the start), then what is in flight, then live. Subscribes
-   * this socket.
+   * Everything after `after` (0 = from the start), then events in flight, then live ones.
+   * Subscribes this socket.
    */
   z.object({ type: z.literal('ai_chat_resume'), sessionId, after: z.number().int().nonnegative() }),
 ])
 export type ClientFrame = z.infer<typeof clientFrame>
 
-/** Of the name that a person gives a chat. */
+/** Characters of a chat's name. */
 export const MAX_TITLE_CHARS = 200
 
 export const sessionSummary = z.object({
@@ -103,27 +100,27 @@ export const sessionSummary = z.object({
   updatedAt: z.number(),
   mode,
   running: z.boolean(),
-  /** How many approvals wait for the user. */
+  /** Pending approvals. */
   waiting: z.number().int().nonnegative(),
   deleted: z.literal(true).optional(),
-  /** Whose it is, where that is not the reader. */
+  /** The owner, unless that is the reader. */
   owner: author.optional(),
-  /** What the reader may do, where the chat is another's. */
+  /** The reader's access to another's chat. */
   access: shareAccess.optional(),
-  /** The reader answers approvals, where the chat is another's. */
+  /** The reader may answer approvals of another's chat. */
   mayApprove: z.literal(true).optional(),
-  /** The highest mode of what the reader sends, where they take part in another's chat. */
+  /** The highest mode of the reader's messages in another's chat. */
   modeCeiling: mode.optional(),
-  /** Others see it: of the reader's own chats. */
+  /** The reader's own chat is shared. */
   shared: z.literal(true).optional(),
-  /** When its last prompt ended, where that is known, and whether it fell short of its own end. */
+  /** The end of its last prompt, if known, and whether it was incomplete. */
   endedAt: z.number().optional(),
   ended: z.enum(['failed', 'unfinished']).optional(),
   /** The reader's own marks; `unread`: they have not seen its last end. */
   unread: z.literal(true).optional(),
   pinned: z.literal(true).optional(),
   archived: z.literal(true).optional(),
-  /** Id of the reader's project that it is in. */
+  /** Id of the reader's project that contains it. */
   project: z.string().optional(),
 })
 /** One line of the session list. */
@@ -135,9 +132,11 @@ export const serverFrame = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ai_chat_event'), sessionId, event: sessionEvent }),
   /** Repeats `prompt_ended`. */
   z.object({ type: z.literal('ai_chat_done'), sessionId, promptId: z.string(), stopReason }),
-  /** A resume has delivered everything settled and what is in flight; live events follow. */
+  /**
+   * The resume is complete: settled events and those in flight are delivered; live events follow.
+   */
   z.object({ type: z.literal('ai_chat_caught_up'), sessionId, seq: z.number().int().nonnegative() }),
-  /** In these directories that the page shows something may have changed. */
+  /** Contents of these visible directories may have changed. */
   z.object({ type: z.literal('ai_chat_files'), paths: z.array(z.string()) }),
   z.object({ type: z.literal('ai_chat_sessions'), changed: z.array(sessionSummary) }),
   z.object({
@@ -150,10 +149,7 @@ export const serverFrame = z.discriminatedUnion('type', [
 ])
 export type ServerFrame = z.infer<typeof serverFrame>
 
-/**
- * Events of one session that are sent together: each means what it does in an `ai_chat_event` of
- * its own.
- */
+/** Events of one session sent together: each has the meaning of an `ai_chat_event`. */
 const eventsFrame = z.object({
   type: z.literal('ai_chat_events'),
   sessionId,
@@ -163,8 +159,8 @@ const eventsFrame = z.object({
 export type ReadFrame = { ok: true; frame: ServerFrame } | { ok: false; problem: string }
 
 /**
- * The frames in one message of the service, as JSON has it: one, or one for each event of an
- * `ai_chat_events`. Each without what of it cannot be read.
+ * The frames in one JSON message of the service: one, or one for each event of an `ai_chat_events`.
+ * Unreadable parts are dropped.
  */
 export function readServerFrames(message: unknown): ReadFrame[] {
   const { success, data } = eventsFrame.safeParse(message)

@@ -1,15 +1,15 @@
-/** How much an agent may do without asking. */
+/** Modes: the agent's freedom to act without asking. */
 import { z } from 'zod'
 
 export const MODES = ['manual', 'auto-edit', 'auto', 'yolo'] as const
 export const mode = z.enum(MODES)
 /**
  * `manual`: reads run, the rest asks. `auto-edit`: file edits run too. `auto`: so do commands of a
- * sandbox that reaches nothing. `yolo`: everything runs that no rule denies.
+ * sandbox without external access. `yolo`: everything runs that no rule denies.
  */
 export type Mode = z.infer<typeof mode>
 
-/** True when a person with this ceiling may choose the mode. */
+/** True when the ceiling permits the mode. */
 export function isWithin(ceiling: Mode | undefined, chosen: Mode): boolean {
   return lowerMode(chosen, ceiling) === chosen
 }

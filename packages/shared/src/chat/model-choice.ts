@@ -1,16 +1,13 @@
-/** What a session may choose to be answered by. */
+/** The models that a session may choose. */
 import { z } from 'zod'
 
-/**
- * One of the deployment's, by name, and one of its thought levels; absent: the deployment's own, as
- * it does by itself.
- */
+/** A configured model by name, and one of its thought levels; absent: the deployment's default. */
 export const modelChoice = {
   model: z.string().max(200).optional(),
   thoughtLevel: z.string().max(32).optional(),
 }
 
-/** A model that a session may choose. `images`: whether it takes them. */
+/** A model that a session may choose. `images`: whether it accepts them. */
 export const modelAbout = z.object({
   name: z.string(),
   thoughtLevels: z.array(z.string()),

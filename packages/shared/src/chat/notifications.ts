@@ -1,11 +1,11 @@
 /**
- * Notices to people who are away: what there is, what a person chooses, and the bodies of the
- * routes under `/api/notices`.
+ * Notifications for users who are away: kinds, choices, and the bodies of the routes under
+ * `/api/notices`.
  */
 import { z } from 'zod'
 
 /**
- * `approval`: a chat waits for an approval or an answer. `ended`: a prompt of theirs ended.
+ * `approval`: a chat waits for an approval or an answer. `ended`: the user's prompt ended.
  * `mentioned`: in a comment. `shared`: a chat, with them or their team.
  */
 export const NOTICE_KINDS = ['approval', 'ended', 'mentioned', 'shared'] as const
@@ -13,11 +13,11 @@ export type NotificationKind = (typeof NOTICE_KINDS)[number]
 
 const ways = z.strictObject({ push: z.boolean(), mail: z.boolean() })
 
-/** `PUT /api/notices/settings` → `NotificationSettings`. By kind, the ways it may come. */
+/** `PUT /api/notices/settings` → `NotificationSettings`. Allowed channels by kind. */
 export const noticeChoice = z.strictObject({ approval: ways, ended: ways, mentioned: ways, shared: ways })
 export type NotificationChoice = z.infer<typeof noticeChoice>
 
-/** Of a person who has chosen nothing. */
+/** For a user without a choice. */
 export const DEFAULT_NOTICES: NotificationChoice = {
   approval: { push: true, mail: true },
   ended: { push: true, mail: false },
@@ -28,9 +28,9 @@ export const DEFAULT_NOTICES: NotificationChoice = {
 /** `GET /api/notices/settings` */
 export const noticeSettings = z.object({
   choice: noticeChoice,
-  /** Whether this Sandlot can send e-mail. */
+  /** True if this Sandlot can send e-mail. */
   mail: z.boolean(),
-  /** Browsers of this person that take pushes. */
+  /** The user's browsers with a push subscription. */
   browsers: z.number().int().nonnegative(),
 })
 export type NotificationSettings = z.infer<typeof noticeSettings>
@@ -38,15 +38,15 @@ export type NotificationSettings = z.infer<typeof noticeSettings>
 /** `GET /api/notices/push` → the public VAPID key, base64url: `applicationServerKey`. */
 export const pushKey = z.object({ key: z.string() })
 
-/** As browsers write it: a key of an index has at most 2,704 bytes. */
+/** Limited by PostgreSQL: a key of an index has at most 2,704 bytes. */
 const endpoint = z
   .url({ protocol: /^https?$/, error: 'must be an https address' })
   .max(2_000)
   .regex(/^[!-~]+$/, 'must be an https address')
 
 /**
- * `POST /api/notices/push` → 204: a `PushSubscription` as its `toJSON` gives it. The same endpoint
- * again is the same browser.
+ * `POST /api/notices/push` → 204: the `toJSON` of a `PushSubscription`. The same endpoint is the
+ * same browser.
  */
 export const pushSubscription = z.object({
   endpoint,
@@ -57,10 +57,10 @@ export const pushSubscription = z.object({
 })
 export type PushSubscriptionBody = z.infer<typeof pushSubscription>
 
-/** `DELETE /api/notices/push` → 204, also where there was none. */
+/** `DELETE /api/notices/push` → 204, also without a subscription. */
 export const pushEnd = z.strictObject({ endpoint })
 
-/** `POST /api/notices/test`: one notice by every way there is, whatever was chosen. */
+/** `POST /api/notices/test`: one notification by every channel, regardless of the choice. */
 export const noticeTest = z.object({
   push: z.object({ sent: z.number().int().nonnegative(), problems: z.array(z.string()) }),
   /** Null: this Sandlot sends no e-mail. */

@@ -1,4 +1,4 @@
-/** What of a session waits for its user's answer: a fold of its log. */
+/** Approvals of a session that wait for its user: a fold of its log. */
 import { z } from 'zod'
 import { toolKind } from './call.ts'
 import { type SessionEvent, isLive, isOutcome, metaOf, sandlotEventOf } from './events.ts'
@@ -8,11 +8,11 @@ import { permissionOption } from './sandlot-event.ts'
 
 export const pendingApproval = z.object({
   callId: z.string(),
-  /** The tool, its kind, and the call in a few words. */
+  /** The tool, its kind, and a short title of the call. */
   name: z.string(),
   kind: toolKind,
   title: z.string(),
-  /** As the model wrote them. */
+  /** Unchanged from the model. */
   arguments: z.unknown(),
   /** The answers to choose from, by `optionId`. */
   options: z.array(permissionOption),
@@ -20,10 +20,10 @@ export const pendingApproval = z.object({
   askedAt: z.number(),
   /** Epoch milliseconds; after it the call is denied. */
   expiresAt: z.number(),
-  /** The call asks for something, not for approval. */
+  /** A question instead of an approval. */
   question: question.optional(),
   why: z.array(ruleReason).optional(),
-  /** JSON Schema of the arguments, for who changes them; absent: the tool is not there now. */
+  /** JSON Schema of the arguments, for an editor of them; absent: the tool is not available now. */
   schema: z.record(z.string(), z.unknown()).optional(),
 })
 type PendingApproval = z.infer<typeof pendingApproval>

@@ -1,19 +1,17 @@
-/** What waits for a person's answer in all chats that they may answer in. */
+/** Pending approvals in all chats in which a user may answer. */
 import { z } from 'zod'
 import { pendingApproval } from './pending-approvals.ts'
 import { author } from './shares.ts'
 
 const waitingApproval = pendingApproval.extend({
   sessionId: z.string(),
-  /** Of the chat. */
+  /** The chat's title. */
   chat: z.string().nullable(),
-  /** Whose chat it is, where that is not the reader's. */
+  /** The chat's owner, unless that is the reader. */
   owner: author.optional(),
 })
 export type WaitingApproval = z.infer<typeof waitingApproval>
 
-/**
- * `GET /api/approvals`: what waits, longest first. `more`: further chats have something that waits.
- */
+/** `GET /api/approvals`: longest wait first. `more`: further chats have pending approvals. */
 export const waitingApprovals = z.object({ approvals: z.array(waitingApproval), more: z.boolean() })
 export type WaitingApprovals = z.infer<typeof waitingApprovals>

@@ -1,20 +1,20 @@
 /**
- * A question to the user as ACP's elicitation puts it: a message and a small form. The same words
+ * A question to the user in the form of ACP's elicitation: a message and a small form, unchanged
  * from the tool to the screen.
  */
 import { z } from 'zod'
 
 const option = z.object({ const: z.string(), title: z.string() })
 
-/** One thing to fill in. */
+/** One field to fill in. */
 const questionField = z.object({
   type: z.enum(['string', 'number', 'integer', 'boolean', 'array']),
   title: z.string().optional(),
   description: z.string().optional(),
-  /** Of a `string`: one of these. */
+  /** Choices of a `string`. */
   enum: z.array(z.string()).optional(),
   oneOf: z.array(option).optional(),
-  /** Of an `array`: any of these. */
+  /** Choices of an `array`, any number. */
   items: z
     .object({
       type: z.literal('string').optional(),
@@ -35,21 +35,21 @@ export const question = z.object({
 })
 export type Question = z.infer<typeof question>
 
-/** What the user filled in, by the names of the fields. */
+/** The user's values, by field name. */
 export const questionContent = z.record(
   z.string().max(64),
   z.union([z.string().max(4000), z.number(), z.boolean(), z.array(z.string().max(4000)).max(50)]),
 )
 export type QuestionContent = z.infer<typeof questionContent>
 
-/** The option that says: what was filled in. */
+/** The option for a filled-in form. */
 export const ANSWER_OPTION = 'answer'
-/** The option that says: no answer. */
+/** The option for no answer. */
 export const DECLINE_OPTION = 'decline'
 
 /**
- * What is wrong with an answer, one sentence each. A text may say something else than the choices
- * offer.
+ * Problems of an answer, one sentence each. A text field accepts values outside the offered
+ * choices.
  */
 export function problemsOfAnswer({ requestedSchema }: Question, content: QuestionContent): string[] {
   const { properties, required = [] } = requestedSchema
@@ -84,7 +84,7 @@ function fits({ type }: QuestionField, value: QuestionContent[string]): boolean 
   }
 }
 
-/** It may have been rounded where it was typed or parsed. */
+/** True for a number that may have been rounded when typed or parsed. */
 function isInexact(value: QuestionContent[string]): boolean {
   return typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value)
 }

@@ -1,20 +1,22 @@
-/** The line: people take turns where the host or a model has no room for all of their prompts. */
+/** Queued prompts: the host or a model has no capacity for all prompts at once. */
 import { z } from 'zod'
 
-/** What there is not enough of for everybody. */
+/** The scarce resource. */
 const lineWhy = z.enum(['places', 'model', 'sandboxes'])
 
 export const queueWait = z.object({
-  /** From 1; 0: its turn has come. */
+  /** From 1; 0: it starts now. */
   place: z.number().int().nonnegative(),
-  /** Prompts that wait for the same, this one included. */
+  /** Prompts in this queue, including this one. */
   of: z.number().int().nonnegative(),
   why: lineWhy,
-  /** How many there are of what is taken, where that is known. */
+  /** The capacity, if known. */
   limit: z.number().int().positive().optional(),
-  /** The model that takes no more requests. */
+  /** The model that accepts no more requests. */
   model: z.string().optional(),
-  /** Milliseconds from the event's time until the model takes requests again, as far as it said. */
+  /**
+   * Milliseconds from the event's time until the model accepts requests again, as reported by it.
+   */
   waitMs: z.number().nonnegative().optional(),
 })
 export type QueueWait = z.infer<typeof queueWait>
@@ -41,7 +43,7 @@ function ordinal(n: number): string {
   return `${n}${ending}`
 }
 
-/** A line, without a full stop. */
+/** One line, without a full stop. */
 export function queueText(wait: QueueWait): string {
   return `${ordinal(wait.place)} in line: ${reasonWords(wait)}`
 }

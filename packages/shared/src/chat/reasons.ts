@@ -1,7 +1,11 @@
-/** Why calls fail and why prompts end: closed lists, because people and programs act on each. */
+/**
+ * Reasons of failed calls and ended prompts: closed lists, because people and programs act on each.
+ */
 import { z } from 'zod'
 
-/** Why a call failed. A command that ran to its end is `completed`, whatever its exit code. */
+/**
+ * Reasons of a failed call. A command that ran to its end is `completed`, whatever its exit code.
+ */
 const FAILURE_REASONS = [
   'invalid_arguments',
   'unknown_tool',
@@ -29,19 +33,19 @@ export const failureReason = z.enum(FAILURE_REASONS)
 export type FailureReason = z.infer<typeof failureReason>
 
 /**
- * Reasons that the version before cannot read, each with one that it can. An event has both
- * (`failureFields`), since the two versions read the same logs while one is rolled out. A reason
+ * Reasons that the previous version cannot read, each with one that it can. An event has both
+ * (`failureFields`), since both versions read the same logs during a rolling update. A reason
  * leaves this table one version later.
  */
 const REASON_BEFORE: Partial<Record<FailureReason, FailureReason>> = { schema_too_slow: 'unavailable' }
 
-/** The members of an event's `_meta` that say why its call failed. */
+/** The members of an event's `_meta` with the reason of its failure. */
 export function failureFields(reason: FailureReason): { reason: FailureReason; newReason?: FailureReason } {
   const before = REASON_BEFORE[reason]
   return before === undefined ? { reason } : { reason: before, newReason: reason }
 }
 
-/** Why the call of an outcome failed, by its `_meta`. */
+/** The reason of a failed outcome, by its `_meta`. */
 export function failureOf(meta: {
   reason?: FailureReason | undefined
   newReason?: FailureReason | undefined
@@ -49,7 +53,7 @@ export function failureOf(meta: {
   return meta.newReason ?? meta.reason
 }
 
-/** Why a prompt ended. */
+/** Reasons for the end of a prompt. */
 export const END_REASONS = [
   'completed',
   'cancelled',
@@ -65,15 +69,15 @@ export const endReason = z.enum(END_REASONS)
 export type EndReason = z.infer<typeof endReason>
 
 /**
- * Whether a prompt that ended so has not come to its own end: it failed, or something is left to
- * do. Undefined: it has, or a person stopped it.
+ * The kind of an incomplete end: it failed, or work remains. Undefined: it is complete, or a user
+ * stopped it.
  */
 export function shortOfItsEnd(reason: EndReason): 'failed' | 'unfinished' | undefined {
   if (reason === 'error' || reason === 'refusal') return 'failed'
   return reason === 'completed' || reason === 'cancelled' ? undefined : 'unfinished'
 }
 
-/** What kept a model from answering. */
+/** Classes of model errors. */
 const MODEL_ERROR_CLASSES = [
   'rate_limit',
   'quota',
@@ -96,22 +100,19 @@ const MODEL_ERROR_CLASSES = [
 export const modelErrorClass = z.enum(MODEL_ERROR_CLASSES)
 export type ModelErrorClass = z.infer<typeof modelErrorClass>
 
-/** Why a prompt ended with `error`. */
+/** Causes of an end with `error`. */
 export const errorCause = z.enum([
   ...MODEL_ERROR_CLASSES,
-  /** A call failed, and the prompt or its tool asked to stop then. */
+  /** A call failed, and the prompt or its tool required a stop in that case. */
   'failed_call',
-  /** Resumed as often as it may be. */
+  /** The limit of resumes was reached. */
   'given_up',
-  /** A mistake of our own, or a store that failed. */
+  /** A bug of ours, or a store failure. */
   'internal',
 ])
 export type ErrorCause = z.infer<typeof errorCause>
 
-/**
- * What an `internal` end was, where more is known. A later version may have more of them, which an
- * older one reads as absent.
- */
+/** Details of an `internal` end, if known. Older versions read newer members as absent. */
 export const internalCause = z.enum([
   /** The store refused an event of the prompt, which is not in the log. */
   'store_failed',

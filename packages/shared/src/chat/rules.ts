@@ -1,7 +1,6 @@
 /**
- * Rules: remembered answers to approvals, and what an operator writes down beforehand. A rule says
- * what it is about in the words that its author reads; who compares it with a call is ai-agent
- * alone.
+ * Rules: remembered answers to approvals, and rules of the operator. A rule describes its subject
+ * in its author's words; only ai-agent compares it with calls.
  */
 import { z } from 'zod'
 
@@ -9,16 +8,16 @@ export const RULE_EFFECTS = ['deny', 'ask', 'allow'] as const
 export const ruleEffect = z.enum(RULE_EFFECTS)
 export type RuleEffect = z.infer<typeof ruleEffect>
 
-/** Characters of a pattern. A longer one cannot be read by a person. */
+/** Characters of a pattern. A longer one is not readable. */
 export const MAX_RULE_CHARS = 2_000
 const pattern = z.string().min(1).max(MAX_RULE_CHARS)
 
-/** What a rule is about: exactly one member. */
+/** The subject of a rule: exactly one member. */
 export const ruleMatch = z.union(
   [
     /**
      * One simple command, in the shell's own quoting: `git status`, `npm test *`. A bare `*` stands
-     * for any further words (also none). Every part of a command line is compared on its own.
+     * for any further words (also none). Each part of a command line is compared separately.
      */
     z.strictObject({ shell: pattern }),
     /** A whole command line, letter for letter. */
@@ -37,7 +36,7 @@ export const ruleMatch = z.union(
 )
 export type RuleMatch = z.infer<typeof ruleMatch>
 
-/** What it is about is a host of the network. */
+/** True for a rule about a network host. */
 export function isAboutHost(match: RuleMatch): match is Extract<RuleMatch, { host: string }> {
   return 'host' in match
 }
@@ -49,15 +48,15 @@ export const rule = z.object({
   effect: ruleEffect,
   match: ruleMatch,
   /**
-   * `deployment`: the configuration file, or an administrator. `user`: kept for one person.
+   * `deployment`: the configuration file, or an administrator. `user`: stored for one user.
    * `session`: until the session's end.
    */
   origin: ruleOrigin,
   /** Epoch milliseconds; 0 for the configuration's. */
   createdAt: z.number(),
-  /** Epoch milliseconds after which it is as if it were not there. */
+  /** Epoch milliseconds; the rule is ignored after it. */
   expiresAt: z.number().optional(),
-  /** It is over with this session, or already with the answer to this message of it. */
+  /** The rule ends with this session, or already with the prompt of this message. */
   endsWith: z.object({ sessionId: z.string(), promptId: z.string().optional() }).optional(),
 })
 export type Rule = z.infer<typeof rule>
@@ -67,20 +66,20 @@ export const VERDICTS = ['allow', 'ask', 'deny', 'block'] as const
 export const verdict = z.enum(VERDICTS)
 export type Verdict = z.infer<typeof verdict>
 
-/** Why a part of a call was judged as it was. */
+/** The reason for the verdict on one part of a call. */
 export const ruleReason = z.object({
-  /** The part, as the call has it: one command of a chain, a path, a host, the tool's id. */
+  /** The part as written in the call: one command of a chain, a path, a host, the tool's id. */
   part: z.string(),
   /** A sentence's end: “… may change something”. */
   because: z.string(),
-  /** The rule that decided, when one did. */
+  /** The deciding rule, if any. */
   ruleId: z.string().optional(),
 })
 export type RuleReason = z.infer<typeof ruleReason>
 
-/** What an answer makes Sandlot remember: shown before it is given, stored as shown. */
+/** The rule that an answer creates: shown before the answer is given, stored as shown. */
 export const remembered = z.object({
-  /** `prompt`: until the end of the prompt whose call it was. */
+  /** `prompt`: until the end of the call's prompt. */
   scope: z.enum(['prompt', 'session', 'always']),
   rules: z.array(ruleMatch).min(1),
 })

@@ -1,4 +1,4 @@
-/** What happens in a session and ACP has no kind for. */
+/** Session events that ACP has no kind for. */
 import { z } from 'zod'
 import { exitInfo } from './call.ts'
 import { filesChanged } from './file-changes.ts'
@@ -21,34 +21,34 @@ export const permissionOption = z.object({
   optionId: z.string(),
   name: z.string(),
   kind: z.enum(['allow_once', 'allow_always', 'reject_once', 'reject_always']),
-  /** What this answer makes Sandlot remember, exactly. */
+  /** The exact rule that this answer creates. */
   remembers: remembered.optional(),
 })
 export type PermissionOption = z.infer<typeof permissionOption>
 
 /**
- * What a failed call means for its prompt: the model reads it and goes on, or the prompt ends.
+ * The effect of a failed call on its prompt: the model reads it and continues, or the prompt ends.
  */
 export const onError = z.enum(['continue', 'stop'])
 export type OnError = z.infer<typeof onError>
 
-/** Of a prompt: the id of another, or null for none. */
+/** The id of the previous prompt, or null for none. */
 export const follows = z.string().min(1).max(128).nullable()
 
-/** Why a queued message waits no more: a prompt took it, or its person took it back. */
+/** The end of a queued message: a prompt took it, or its user withdrew it. */
 export const unqueuedWhy = z.enum(['sent', 'withdrawn'])
 
-/** A message that is no message to the model, but something to do. */
+/** A message to Sandlot instead of the model. */
 const command = z.object({
   name: z.literal('compact'),
-  /** What the summary must not lose, in the user's words. */
+  /** Facts that the summary must contain, in the user's words. */
   focus: z.string().optional(),
 })
 export type Command = z.infer<typeof command>
 
-/** Of a message that is not the owner's. */
+/** On a message of a user other than the owner. */
 const onBehalf = {
-  /** The highest mode that its prompt runs in. Absent: as the chat's mode says. */
+  /** The highest mode of its prompt. Absent: the chat's mode. */
   modeCeiling: mode.optional(),
   /** The user whose limits and usage it counts for. Absent: the chat's owner. */
   chargedTo: z.string().optional(),
@@ -77,62 +77,59 @@ export const sandlotEvent = z.discriminatedUnion('type', [
      * restart.
      */
     unattended: z.boolean().optional(),
-    /** What a failed call means for this prompt; absent: `continue`. */
+    /** The effect of a failed call on this prompt; absent: `continue`. */
     onError: onError.optional(),
     /** The prompt's message is this command. */
     command: command.optional(),
-    /** The prompt that it follows, null: none; absent: the one before it in the log. */
+    /** The previous prompt, null: none; absent: the one before it in the log. */
     follows: follows.optional(),
     ...onBehalf,
   }),
   /**
-   * The prompt was begun by an earlier process and is taken up, for the n-th time. Stored before
-   * anything else is done.
+   * A prompt of an earlier process is resumed, for the n-th time. Stored before anything else is
+   * done.
    */
   z.object({ type: z.literal('prompt_resumed'), times: z.number().int().positive() }),
   /** Every call of the turn has its outcome. `callIds` in the model's order. */
   z.object({ type: z.literal('turn_ended'), callIds: z.array(z.string()) }),
   /**
-   * The text shown live under this id was the first part of an answer that broke off; the model
-   * never reads it.
+   * The text shown live under this id was the start of an interrupted answer; the model never reads
+   * it.
    */
   z.object({
     type: z.literal('message_withdrawn'),
     messageId: z.string(),
     why: z.string(),
     /**
-     * What people had read of it, which stays on the screen. Absent where nothing was shown or a
+     * The part that users had read, which stays on the screen. Absent if nothing was shown or a
      * crash lost it.
      */
     shown: z.object({ role: z.enum(['assistant', 'thought']), text: z.string() }).optional(),
   }),
-  /** Only live: a request to the model failed and is made again. */
+  /** Only live: a request to the model failed and is retried. */
   z.object({
     type: z.literal('model_waited'),
     why: modelErrorClass,
     /** Milliseconds from the event's time until the next request. */
     waitMs: z.number().nonnegative(),
-    /** Which retry that is, from 1, and the most there are. */
+    /** The number of this retry, from 1, and the maximum. */
     retry: z.number().int().positive(),
     of: z.number().int().positive(),
   }),
-  /** Only live: the prompt waits for its turn, or with place 0 goes on. */
+  /** Only live: the prompt is queued, or with position 0 starts. */
   queueWait.extend({ type: z.literal('line_waited') }),
-  /**
-   * Only live: a call that the model is writing. Nothing of it runs before it is announced as a
-   * `tool_call`.
-   */
+  /** Only live: a call that the model is writing. It runs only after its `tool_call`. */
   z.object({
     type: z.literal('call_drafted'),
-    /** The message that it is a part of: withdrawn with it. */
+    /** Its message: withdrawn together. */
     messageId: z.string(),
-    /** Which of the message's calls, from 0. */
+    /** Index among the message's calls, from 0. */
     place: z.number().int().nonnegative(),
     /** The tool's name as the model knows it. */
     name: z.string(),
     /** Characters of arguments so far. */
     chars: z.number().int().nonnegative(),
-    /** The arguments so far, the model's own text; of long ones the beginning and the end. */
+    /** The arguments so far, in the model's own text; of long ones the beginning and the end. */
     text: z.string(),
   }),
   z.object({
@@ -140,16 +137,13 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     toolCallId: z.string(),
     options: z.array(permissionOption),
     expiresAt: z.number(),
-    /** The call asks the user for something, not for approval to run. */
+    /** The call asks the user a question, not for approval to run. */
     question: question.optional(),
-    /**
-     * Why this call asks: its parts that made it so, the rules that decided. Absent in logs of
-     * before.
-     */
+    /** The reasons to ask: parts of the call, and the deciding rules. Absent in older logs. */
     why: z.array(ruleReason).optional(),
     /**
-     * Paths of the call from which symbolic links lead elsewhere in the workspace: the answer is
-     * about where they led then.
+     * Paths in the call that symbolic links redirect within the workspace: the answer applies to
+     * the targets at that time.
      */
     links: z.array(z.object({ path: z.string(), leadsTo: z.string() })).optional(),
   }),
@@ -159,16 +153,13 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     /** Absent without an answer: expired, cancelled, or unattended. */
     optionId: z.string().optional(),
     allowed: z.boolean(),
-    /**
-     * Who or what answered: `user`, `rule` (remembered with another answer), `expiry`, `cancel`,
-     * `unattended`.
-     */
+    /** `user`, `rule` (created by another answer), `expiry`, `cancel`, or `unattended`. */
     by: z.string(),
-    /** What the person told the model. */
+    /** The user's message to the model. */
     reason: z.string().optional(),
-    /** What the person filled in, of a question. */
+    /** The user's answer to a question. */
     content: questionContent.optional(),
-    /** The call's arguments as the person changed them: with these it runs. */
+    /** The call's arguments as changed by the user: it runs with these. */
     input: editedInput.optional(),
   }),
   z.object({
@@ -181,7 +172,7 @@ export const sandlotEvent = z.discriminatedUnion('type', [
      */
     as: z.enum(['steer', 'queue']),
     images: z.array(messageImage).optional(),
-    /** As of `prompt_started`, should it become a prompt of its own. */
+    /** See `prompt_started`, in case it becomes a prompt of its own. */
     unattended: z.boolean().optional(),
     onError: onError.optional(),
     ...onBehalf,
@@ -191,46 +182,46 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     messageId: z.string(),
     why: unqueuedWhy,
   }),
-  /** A person stopped the running prompt. Its end follows, also after a restart. */
+  /** A user stopped the running prompt. Its end follows, also after a restart. */
   z.object({ type: z.literal('stop_asked') }),
-  /**
-   * What people have told the agent beside the conversation, from here on; empty: nothing any more.
-   */
+  /** Standing instructions to the agent, from here on; empty: none. */
   z.object({ type: z.literal('instructions'), text: z.string() }),
-  /** From here on the model reads less; what it was stays in the log. */
+  /** From here on the model reads a shorter history; the log keeps the original. */
   z.object({
     type: z.literal('compacted'),
     /**
-     * Stands for everything up to `upTo`. Empty: nothing was summarised, only old results were left
-     * out.
+     * Replaces everything up to `upTo`. Empty: nothing was summarised, only old results were
+     * dropped.
      */
     summary: z.string(),
-    /** Number of the last event that the summary stands for; 0 without one. */
+    /** Number of the last summarised event; 0 without a summary. */
     upTo: z.number(),
-    /** Number of the last event whose call's result is left out. */
+    /** Number of the last event with a dropped call result. */
     prunedUpTo: z.number().optional(),
     /**
-     * `window`: the next request would have come near the window; `overflow`: the provider said
-     * that it was over it; `asked`: `/compact`.
+     * `window`: the next request would have come near the window; `overflow`: the provider reported
+     * an overflow; `asked`: `/compact`.
      */
     why: z.enum(['window', 'overflow', 'asked']).optional(),
   }),
-  /** What the session's prompts ask from the next one on. `thoughtLevel` as of `prompt_started`. */
+  /**
+   * The model of the session's prompts from the next one on. `thoughtLevel` as of `prompt_started`.
+   */
   z.object({ type: z.literal('model_chosen'), model: z.string(), thoughtLevel: z.string().optional() }),
-  /** This prompt goes on with another model. */
+  /** This prompt continues with another model. */
   z.object({ type: z.literal('model_changed'), model: z.string(), why: z.string().optional() }),
-  /** More tools than a request may have: some of these servers are left out from here on. */
+  /** More tools than a request may have: some of these servers' tools are dropped from here on. */
   z.object({ type: z.literal('tools_left_out'), servers: z.array(z.string()) }),
   /** The provider refused the history; from here on it is sent in its plainest form. */
   z.object({ type: z.literal('history_mended'), why: z.string() }),
-  /** A command that this call left running in the background has ended. */
+  /** A background command of this call has ended. */
   z.object({
     type: z.literal('background_ended'),
     toolCallId: z.string(),
-    /** What the model reads about it; absent when a result has told it already. */
+    /** The model's text about it; absent if a result already contained it. */
     text: z.string().optional(),
     exit: exitInfo.optional(),
-    /** Why it did not come to its own end. */
+    /** The reason why it did not exit by itself. */
     reason: failureReason.optional(),
   }),
   /** For people; the model never reads it. `mentions`: user ids. */
@@ -241,16 +232,15 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     mentions: z.array(z.string()),
   }),
   /**
-   * Only live: the ports on which something listens in the owner's sandbox, while background
-   * commands of this chat run.
+   * Only live: listening ports in the owner's sandbox, while background commands of this chat run.
    */
   z.object({ type: z.literal('ports_open'), ports: z.array(z.number().int()) }),
-  /** Only live: who sees a shared chat now, and who is writing. */
+  /** Only live: current viewers of a shared chat, and who is typing. */
   z.object({
     type: z.literal('presence'),
     people: z.array(author.extend({ typing: z.boolean().optional() })),
   }),
-  /** What changed in the workspace since the prompt's first call that could change something. */
+  /** Workspace changes since the prompt's first call that could change something. */
   filesChanged.extend({ type: z.literal('files_changed') }),
   z.object({ type: z.literal('gap'), after: z.number(), until: z.number() }),
   /** The end of a prompt. The JSON-RPC answer only repeats it. */
@@ -258,15 +248,15 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     type: z.literal('prompt_ended'),
     stopReason,
     reason: endReason,
-    /** What the user reads when the model said nothing. */
+    /** Shown to the user when the model wrote nothing. */
     text: z.string().optional(),
-    /** With `error`. Absent in logs of before. */
+    /** With `error`. Absent in older logs. */
     cause: errorCause.optional(),
     /** With `internal`. */
     internal: internalCause.optional().catch(undefined),
-    /** The provider's own name for the request that failed last: what its support asks for. */
+    /** The provider's own id of the last failed request: its support asks for it. */
     requestId: z.string().optional(),
-    /** What became of the command that the prompt was. */
+    /** The result of the command. */
     command: z.object({ name: z.literal('compact'), did: z.enum(['done', 'nothing', 'failed']) }).optional(),
   }),
 ])

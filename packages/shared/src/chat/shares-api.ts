@@ -1,14 +1,14 @@
-/** Answers of the routes about shared chats that need more than a share (`shares.ts`). */
+/** Responses of the routes for shared chats (see `shares.ts`). */
 import { z } from 'zod'
 import { sessionEvent } from './events.ts'
 import { author, snapshot } from './shares.ts'
 
-/** People and teams of one `GET /api/people?query=`. */
+/** Users and teams in one `GET /api/people?query=`. */
 export const MAX_FOUND = 20
 
 /**
- * `GET /api/people?query=`: with whom one may share, by their names. `email`: only where two have
- * the same name.
+ * `GET /api/people?query=`: possible targets of a share, by name. `email`: only if two have the
+ * same name.
  */
 export const directory = z.object({
   people: z.array(
@@ -24,7 +24,8 @@ export const directory = z.object({
 export type Directory = z.infer<typeof directory>
 
 /**
- * `GET /api/snapshots/:id?after=0`: in pages; `next` is `after` of the next one, null on the last.
+ * `GET /api/snapshots/:id?after=0`: paginated; `next` is `after` of the next page, null on the
+ * last.
  */
 export const snapshotView = snapshot
   .pick({ upTo: true, outputs: true, createdAt: true, expiresAt: true })

@@ -1,15 +1,15 @@
-/** Who beside its owner sees a chat, and what they may do in it. */
+/** Shares of a chat: users and teams with access, and their permissions. */
 import { z } from 'zod'
 import { mode } from './mode.ts'
 import { requestId, sessionId } from '../base/ids.ts'
 
-/** Who wrote or decided something in a chat. */
+/** The author of an entry or a decision in a chat. */
 export const author = z.object({ id: z.string().min(1).max(128), name: z.string().max(100) })
 export type Author = z.infer<typeof author>
 
 /**
  * `watch`: sees the transcript and the outputs, live. `take_part`: also writes messages, which run
- * in the owner's sandbox, comments, and stops what runs.
+ * in the owner's sandbox, comments, and stops running prompts.
  */
 export const shareAccess = z.enum(['watch', 'take_part'])
 export type ShareAccess = z.infer<typeof shareAccess>
@@ -18,9 +18,9 @@ const epochMs = z.number().int().nonnegative()
 const target = { kind: z.enum(['person', 'team']), targetId: z.string().min(1).max(128) }
 const terms = {
   access: shareAccess,
-  /** The highest mode of what they send. Default: everything that changes something asks. */
+  /** The highest mode of their messages. Default: every change asks. */
   mode: mode.default('manual'),
-  /** Whether they answer approvals, as the owner does. */
+  /** May answer approvals like the owner. */
   mayApprove: z.boolean().default(false),
   /** Null: until it is revoked. */
   expiresAt: epochMs.nullable().default(null),
@@ -33,16 +33,16 @@ export type NewShare = z.infer<typeof newShare>
 export const share = z.object({ id: z.string(), ...target, ...terms, createdAt: epochMs })
 export type Share = z.infer<typeof share>
 
-/** `GET /api/sessions/:id/shares`. `name`: of the person or the team, where it is still there. */
+/** `GET /api/sessions/:id/shares`. `name`: of the user or team, unless removed. */
 export const shareList = z.object({ shares: z.array(share.extend({ name: z.string().optional() })) })
 export type ShareList = z.infer<typeof shareList>
 
 /**
- * `POST /api/sessions/:id/snapshots` → 201 with a `Snapshot`: what the chat is now, for everybody
- * who is signed in and has the link.
+ * `POST /api/sessions/:id/snapshots` → 201 with a `Snapshot`: the current chat, for every signed-in
+ * user with the link.
  */
 export const newSnapshot = z.strictObject({
-  /** Whether what calls printed and changed is in it. */
+  /** Includes outputs and changes of calls. */
   outputs: z.boolean().default(false),
   expiresAt: epochMs.nullable().default(null),
 })
@@ -64,7 +64,7 @@ export type Snapshot = z.infer<typeof snapshot>
 export const snapshotList = z.object({ snapshots: z.array(snapshot) })
 export type SnapshotList = z.infer<typeof snapshotList>
 
-/** What is asked of `_sandlot/shares`, of the chat's owner: → `ShareList`. */
+/** Body of `_sandlot/shares`, by the chat's owner: → `ShareList`. */
 export const sharesAsk = z.discriminatedUnion('do', [
   z.object({ do: z.literal('list') }),
   z.object({ do: z.literal('put'), share: newShare }),
@@ -72,7 +72,7 @@ export const sharesAsk = z.discriminatedUnion('do', [
 ])
 export type SharesAsk = z.infer<typeof sharesAsk>
 
-/** What is asked of `_sandlot/snapshots`, of the chat's owner: → `SnapshotList`. */
+/** Body of `_sandlot/snapshots`, by the chat's owner: → `SnapshotList`. */
 export const snapshotsAsk = z.discriminatedUnion('do', [
   z.object({ do: z.literal('list') }),
   z.object({ do: z.literal('make'), snapshot: newSnapshot }),
@@ -83,9 +83,9 @@ export type SnapshotsAsk = z.infer<typeof snapshotsAsk>
 /** Characters of a comment. */
 export const MAX_COMMENT_CHARS = 10_000
 
-/** A comment for people; the model never reads it. `mentions`: ids of people who see the chat. */
+/** A comment for users; the model never reads it. `mentions`: ids of users who see the chat. */
 export const newComment = z.strictObject({
-  /** Chosen by the client: the same one again is the same comment. */
+  /** Chosen by the client: the same id is the same comment. */
   commentId: requestId,
   text: z.string().trim().min(1).max(MAX_COMMENT_CHARS),
   mentions: z.array(z.string().min(1).max(128)).max(50).default([]),

@@ -1,6 +1,6 @@
 /**
- * How the larger image of the sandboxes stands, while there is something to say: the launcher
- * writes it, the page shows it.
+ * State of the larger sandbox image while it is being built or after that failed: written by the
+ * launcher, shown by the page.
  */
 
 /** In the data folder. */

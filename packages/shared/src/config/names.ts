@@ -1,6 +1,6 @@
 /**
- * Every `SANDLOT_*` name that any package reads. A name that none knows is refused at start with a
- * suggestion, because a misspelt setting that is silently ignored is worse than a start that fails.
+ * Every `SANDLOT_*` name that any package reads. An unknown name is refused at start with a
+ * suggestion, because a silently ignored misspelling is worse than a failed start.
  */
 export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_DATA: 'data folder; ./.sandlot for up, /data in compose',
@@ -126,14 +126,14 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_TEST_LOCAL_PROCESS: 'true | false; lets SANDLOT_SANDBOX=local-process start',
 }
 
-/** Whether the value must not be shown: it is a secret, or has one in it. */
+/** True for settings that are a secret or contain one. */
 export function isSecretName(name: string): boolean {
   return /(KEY|TOKEN|SECRET|PASSWORD|PASSPHRASE|CREDENTIALS|OTLP_HEADERS|_OIDC|SMTP_URL|DATABASE_URL)$/.test(
     name,
   )
 }
 
-/** Edit distance, bounded by the shorter use: names are short. */
+/** Edit distance; names are short. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
@@ -147,7 +147,7 @@ function distance(a: string, b: string): number {
   return row[b.length] ?? 0
 }
 
-/** The known text nearest to `wrong`, if it is near enough to be what was meant. */
+/** The known text nearest to `wrong`, if it is near enough to be a misspelling. */
 export function nearest(wrong: string, known: Iterable<string>): string | undefined {
   let best: { name: string; far: number } | undefined
   for (const name of known) {
@@ -158,8 +158,8 @@ export function nearest(wrong: string, known: Iterable<string>): string | undefi
 }
 
 /**
- * One sentence for each `SANDLOT_*` name in `env` that no setting has. `NAME_FILE` is the name with
- * its value in a file.
+ * One sentence for each unknown `SANDLOT_*` name in `env`. `NAME_FILE` counts as the name with its
+ * value in a file.
  */
 export function unknownConfigNames(env: Record<string, string | undefined>): string[] {
   return Object.keys(env)

@@ -1,14 +1,14 @@
 /**
- * The kinds of sandbox backends, one line each: whatever differs between them before one is made.
- * Without zod, because the supervising process loads this.
+ * Kinds of sandbox backends, one line each, with their differences before one is created. Without
+ * zod, because the supervising process loads this.
  */
 
 interface BackendTraits {
   /** False: commands run as the user of the process itself, and every view must say so. */
   isolates: boolean
-  /** A Docker engine, with what belongs to it: the gate, the images, containers left running. */
+  /** A Docker engine and its parts: the gate, the images, running containers. */
   needsEngine: boolean
-  /** Whether sandboxes kept ready save time. */
+  /** Warm sandboxes save time. */
   pool: boolean
 }
 
@@ -19,7 +19,7 @@ export const SANDBOX_BACKENDS = {
 
 export type SandboxBackendName = keyof typeof SANDBOX_BACKENDS
 
-/** What `SANDLOT_SANDBOX` may be. */
+/** Values of `SANDLOT_SANDBOX`. */
 export const SANDBOX_BACKEND_NAMES = Object.keys(SANDBOX_BACKENDS) as SandboxBackendName[]
 
 /** The problem of a configuration that names a backend of tests outside of one. */

@@ -1,10 +1,7 @@
-/** Which addresses and hosts are of the public internet. For Node only. */
+/** Classification of addresses and hosts: public internet or not. For Node only. */
 import { BlockList, isIP } from 'node:net'
 
-/**
- * IPv4 that is not the public internet: the IANA special-purpose registry, multicast and what is
- * reserved.
- */
+/** Non-public IPv4: the IANA special-purpose registry, multicast and reserved ranges. */
 const NOT_PUBLIC_V4: readonly [string, number][] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -24,14 +21,14 @@ const NOT_PUBLIC_V4: readonly [string, number][] = [
 ]
 
 /**
- * What is not public although it lies in 2000::/3; the rest of IPv6 (mapped, link-local, ULA,
- * multicast) is not in it.
+ * Non-public ranges within 2000::/3; all other IPv6 (mapped, link-local, ULA, multicast) is
+ * non-public.
  */
 const NOT_PUBLIC_V6: readonly [string, number][] = [
-  // Protocol assignments, Teredo among them, which has an IPv4 address inside.
+  // Protocol assignments, including Teredo, which embeds an IPv4 address.
   ['2001::', 23],
   ['2001:db8::', 32],
-  // 6to4: an IPv4 address inside.
+  // 6to4: embeds an IPv4 address.
   ['2002::', 16],
   ['3fff::', 20],
 ]
@@ -42,10 +39,7 @@ for (const [net, bits] of NOT_PUBLIC_V6) notPublic.addSubnet(net, bits, 'ipv6')
 const globalV6 = new BlockList()
 globalV6.addSubnet('2000::', 3, 'ipv6')
 
-/**
- * Whether an address as a resolver gives it is one of the public internet. Anything unreadable is
- * not.
- */
+/** True for a public address from a resolver; false for anything unreadable. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address)
   if (family === 4) return !notPublic.check(address, 'ipv4')
@@ -53,13 +47,13 @@ export function isPublicAddress(address: string): boolean {
   return globalV6.check(address, 'ipv6') && !notPublic.check(address, 'ipv6')
 }
 
-/** Whether a URL's hostname, or an address, is this machine; a name is not resolved. */
+/** True for this machine, as a URL's hostname or an address; names are not resolved. */
 export function isLoopback(hostname: string): boolean {
   const host = withoutBrackets(hostname)
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
 }
 
-/** Whether a URL's hostname is this machine or on a private network; a name is not resolved. */
+/** True for this machine or a private network; names are not resolved. */
 export function isPrivateHost(hostname: string): boolean {
   const host = withoutBrackets(hostname).replace(/\.$/, '')
   if (isIP(host) !== 0) return !isPublicAddress(host)

@@ -6,29 +6,27 @@ import type { Writable } from 'node:stream'
 import type { WebSocket } from 'ws'
 import { Recent } from '../async/recent.ts'
 
-/** Bytes that may be on their way to the peer before the next message waits. */
+/** Unsent bytes before the next message waits. */
 const MAX_WAITING_BYTES = 1024 * 1024
 
 interface JsonRpcSocketOptions<Message> {
   /**
-   * Called with each message until the reader cancels; gives `deliver` what the reader is to get.
+   * Called with each message until the reader cancels; passes messages for the reader to `deliver`.
    * Must not throw.
    */
   receive: (data: Buffer, isBinary: boolean, deliver: (message: Message) => void) => void
-  /** What a server made `socket` from. Absent: `socket` is a client that is not open yet. */
+  /** The server's connection of `socket`. Absent: `socket` is a client that is not open yet. */
   connection?: Writable
-  /**
-   * Messages that may wait for the reader before `socket` is paused. Absent: its owner pauses it.
-   */
+  /** Unread messages before `socket` is paused. Absent: its owner pauses it. */
   maxWaiting?: number
 }
 
 export interface JsonRpcSocket<Message> {
   /** Ends when the socket closes. Cancelling it closes the socket. */
   readable: ReadableStream<Message>
-  /** Closing it closes the socket; aborting it sends what was written and terminates the socket. */
+  /** Closing it closes the socket; aborting it sends written messages and terminates the socket. */
   writable: WritableStream<Message>
-  /** Sends what was written, before the socket is terminated. */
+  /** Sends written messages before the socket is terminated. */
   flush(): void
 }
 
@@ -92,7 +90,7 @@ export function jsonRpcSocket<Message>(
   return { readable, writable, flush: () => writes?.flush() }
 }
 
-/** Of the last notifications whose parameters other connections get too. */
+/** Cached text of the last notifications, for those that several connections get. */
 const notifications = new Recent<object, { method: unknown; text: string }>()
 
 function textOf(message: unknown): string {
@@ -115,7 +113,7 @@ class JoinedWrites {
     this.#connection = connection
   }
 
-  /** Before a write: what is written from here on is sent when the turn of the event loop ends. */
+  /** Call before a write: later writes are sent at the end of this turn of the event loop. */
   join(): void {
     if (this.#timer !== undefined) return
     this.#connection.cork()

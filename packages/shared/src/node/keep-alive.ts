@@ -1,11 +1,11 @@
-/** Pings of a WebSocket: ours, which detect a peer that is gone, and the peer's. */
+/** WebSocket pings: ours, which detect dead peers, and the peer's. */
 import type { WebSocket } from 'ws'
 
 const PING_EVERY_MS = 30_000
 
 /**
- * One ping per interval; terminates `socket` without an answer until the next. Ends by itself when
- * the socket closes. `isHeld`: it is not read at all just now, so that no answer could be seen.
+ * Pings once per interval; terminates `socket` if no answer arrives until the next. Stops when the
+ * socket closes. `isHeld`: reading is paused, so an answer could not be seen.
  */
 export function keepAlive(
   socket: WebSocket,
@@ -29,8 +29,8 @@ export function keepAlive(
 }
 
 /**
- * Answers the peer's pings in place of `ws`, which queues an answer to each for a peer that reads
- * none of them: while one is on its way, only the newest is answered next.
+ * Answers the peer's pings instead of `ws`, which queues an answer to each even if the peer reads
+ * none: while one is being sent, only the newest is answered next.
  */
 export function answerPings(socket: WebSocket): void {
   let newest: Buffer | undefined

@@ -1,4 +1,4 @@
-/** In place of a line that was longer than the limit. The lines behind it come as ever. */
+/** Replaces a line over the limit. Later lines are not affected. */
 export const TOO_LONG = Symbol('a line that is too long')
 
 const NEWLINE = 10
@@ -6,7 +6,7 @@ const NEWLINE = 10
 /** Splits bytes into lines, in bounded memory. */
 export class LineSplitter {
   readonly #maxBytes: number
-  /** What there is of the current line, undefined when it is too long already. */
+  /** Pieces of the current line; undefined if it is already too long. */
   #pieces: Uint8Array[] | undefined = []
   #bytes = 0
 
@@ -14,18 +14,18 @@ export class LineSplitter {
     this.#maxBytes = maxBytes
   }
 
-  /** Whether the line that has not ended yet is over the limit. */
+  /** True if the current line is over the limit. */
   get tooLong(): boolean {
     return this.#pieces === undefined
   }
 
-  /** The lines that `chunk` ends, without their ends. */
+  /** Lines completed by `chunk`, without line ends. */
   *push(chunk: Uint8Array): Generator<string | typeof TOO_LONG, void> {
     let from = 0
     for (;;) {
       const end = chunk.indexOf(NEWLINE, from)
       if (end === -1) {
-        // Copied: the chunk may be a view of a buffer that is reused, or keep a larger one alive.
+        // Copied: the chunk may be a view of a reused buffer, or keep a larger one alive.
         return this.#add(chunk.subarray(from), (piece) => new Uint8Array(piece))
       }
       this.#add(chunk.subarray(from, end))
@@ -34,7 +34,7 @@ export class LineSplitter {
     }
   }
 
-  /** What stands behind the last end of a line, if anything does. */
+  /** Text after the last line end, if any. */
   rest(): string | typeof TOO_LONG | undefined {
     return this.#pieces === undefined || this.#bytes > 0 ? this.#take() : undefined
   }

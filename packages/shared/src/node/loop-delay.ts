@@ -1,12 +1,10 @@
-/**
- * How long the event loop of a process was held: what every answer of the process had to wait for.
- */
+/** Event loop delay: the time that every answer of the process had to wait. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-/** Milliseconds between two looks, and by how much a delay may be told too short. */
+/** Milliseconds between two samples, and the possible error of a delay. */
 const RESOLUTION_MS = 10
 
-/** In milliseconds. All 0 when nothing was seen. */
+/** In milliseconds. All 0 without samples. */
 export interface LoopDelays {
   p50: number
   p99: number
@@ -20,7 +18,7 @@ export class LoopDelay {
     this.#histogram.enable()
   }
 
-  /** The delays since this was asked last. */
+  /** Delays since the previous call. */
   take(): LoopDelays {
     const { count } = this.#histogram
     const { p50, p99, max } = {
@@ -33,7 +31,7 @@ export class LoopDelay {
   }
 }
 
-/** Of the nanoseconds between two looks, the milliseconds that were too many. */
+/** Excess milliseconds between two samples. */
 function held(nanoseconds: number): number {
   return Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS)
 }

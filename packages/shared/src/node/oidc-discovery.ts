@@ -21,14 +21,14 @@ const discovery = z.object({
 })
 export type OidcDiscovery = z.infer<typeof discovery>
 
-/** Discovery failed; the message says how, and what to do where that is known. */
+/** Discovery failed; the message has the reason, and the next step if known. */
 class DiscoveryError extends Error {
   override readonly name = 'DiscoveryError'
 }
 
 /**
- * A bounded `fetch` for what belongs to a provider. The host of the issuer is the operator's
- * choice, and may be in a private network; another one is the document's, and must be public.
+ * A bounded `fetch` for a provider. The issuer's host is the operator's choice, and may be in a
+ * private network; other hosts come from the document, and must be public.
  */
 export function providerFetch(issuer: string): Fetch {
   const bounds = { maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS }
@@ -75,7 +75,7 @@ export async function readDiscovery(issuer: string, signal?: AbortSignal): Promi
   return found
 }
 
-/** What kept a request from its answer: the innermost cause, because `fetch` says only “failed”. */
+/** The innermost cause of a failed request, because `fetch` says only “failed”. */
 export function fetchProblem(error: unknown): string {
   if (!(error instanceof Error) || error.cause === undefined) return messageOf(error)
   return fetchProblem(error.cause)

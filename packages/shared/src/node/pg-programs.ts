@@ -1,4 +1,4 @@
-/** PostgreSQL's own programs: where they are, and how `DATABASE_URL` is given to them. */
+/** PostgreSQL's own programs: their location, and `DATABASE_URL` in their format. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -8,17 +8,17 @@ type PgProgram = 'pg_dump' | 'pg_restore' | 'psql'
 
 interface FoundProgram {
   path: string
-  /** As it says it, like `15.10`. */
+  /** Printed form, like `15.10`. */
   version: string
   major: number
 }
 
-/** Debian has each version in a folder of its own, of which none is in PATH. */
+/** Debian has a folder for each version, none of them in PATH. */
 const DEBIAN = '/usr/lib/postgresql'
-/** Authorities of the machine, as Debian has them. */
+/** Certificate authorities of the machine, on Debian. */
 const AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt'
 
-/** What is needed and what is there, and what to do. */
+/** Names the required and the installed version, and the next step. */
 export class NoPgProgram extends Error {
   override readonly name = 'NoPgProgram'
   readonly fix: string
@@ -30,8 +30,8 @@ export class NoPgProgram extends Error {
 }
 
 /**
- * The oldest of this machine's that is of `major` or later: none can read what a later one has
- * written, nor a later server. Throws `NoPgProgram`.
+ * The oldest installed one of `major` or later: none can read a later version's output, or talk to
+ * a later server. Throws `NoPgProgram`.
  */
 export function findPgProgram(name: PgProgram, major: number, environment: Environment): FoundProgram {
   const folders = [
@@ -61,7 +61,7 @@ function versionOf(path: string): FoundProgram[] {
 
 /**
  * `DATABASE_URL` for libpq: an address without a password, which others could see in the list of
- * processes, and the environment that has it.
+ * processes, and an environment with it.
  */
 export function libpqTarget(
   databaseUrl: string,
@@ -70,7 +70,7 @@ export function libpqTarget(
   const url = new URL(databaseUrl)
   const password = url.searchParams.get('password') ?? decodeURIComponent(url.password)
   url.password = ''
-  // Names that only the library of our own processes knows.
+  // Parameters of our own library only.
   for (const name of ['password', 'uselibpqcompat']) url.searchParams.delete(name)
   if (url.searchParams.get('sslmode') === 'no-verify') url.searchParams.set('sslmode', 'require')
   const authorities = [machine['SSL_CERT_FILE'], machine['NODE_EXTRA_CA_CERTS'], AUTHORITIES].find(
@@ -84,7 +84,7 @@ export function libpqTarget(
       PGAPPNAME: 'sandlot backup',
       PGCONNECT_TIMEOUT: '10',
       PGPASSWORD: password === '' ? undefined : password,
-      // libpq looks only into the home of the user.
+      // libpq looks only into the user's home.
       PGSSLROOTCERT: authorities,
     },
   }

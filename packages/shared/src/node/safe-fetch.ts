@@ -1,7 +1,6 @@
 /**
- * `fetch` for addresses that a person or a server names: public addresses only, with bounds on size
- * and time. A name is resolved once, where the connection is made, and the addresses that were
- * checked are the ones that are dialled.
+ * `fetch` for addresses from a user or a server: public addresses only, with bounds on size and
+ * time. A name is resolved once, when connecting, and exactly the checked addresses are dialled.
  */
 import { type LookupAddress, lookup } from 'node:dns'
 import * as http from 'node:http'
@@ -26,8 +25,8 @@ interface FetchBounds {
    */
   timeoutMs?: number
   /**
-   * Milliseconds from the first byte of a body, or of an event of a stream, to its last. White
-   * space and comments may keep a connection open before it.
+   * Milliseconds from the first to the last byte of a body, or of a stream's event. White space and
+   * comments before it may keep a connection open.
    */
   transferMs?: number
   /** Called when a response body was cut off at `maxBytes` or after `transferMs`. */
@@ -35,17 +34,17 @@ interface FetchBounds {
 }
 
 interface SafeFetchOptions extends FetchBounds {
-  /** Allow this machine as well. */
+  /** Permits this machine as well. */
   loopback?: boolean
-  /** Why a host is refused although its address is allowed; asked before every request. */
+  /** Checked before every request: the reason to refuse a host with a permitted address. */
   refusal?: (host: string, port: number) => Promise<string | undefined>
-  /** Added to the reason when the URL names a private address. */
+  /** Added to the error for private addresses. */
   hint?: string
   /** Default: the system's resolver. */
   resolve?: Resolve
 }
 
-/** The request was for a host or an address that is not allowed. */
+/** The host or address of the request is not permitted. */
 export class AddressNotAllowedError extends Error {
   override readonly name = 'AddressNotAllowedError'
 }
@@ -55,8 +54,8 @@ class ResponseCutOffError extends Error {
 }
 
 /**
- * A `fetch` that sends text, forms and bytes. It follows no redirect, so each one is checked again
- * by the caller's next request. Throws `AddressNotAllowedError`, or what `fetch` throws.
+ * A `fetch` that sends text, forms and bytes. It follows no redirect, so each is checked by the
+ * caller's next request. Throws `AddressNotAllowedError`, or the errors of `fetch`.
  */
 export function safeFetch(options: SafeFetchOptions = {}): Fetch {
   const { loopback = false, refusal, hint = '', resolve = resolveAll } = options
@@ -72,7 +71,7 @@ export function safeFetch(options: SafeFetchOptions = {}): Fetch {
       throw new AddressNotAllowedError(`${host} is an address of a private network${hint}`)
     const refused = await refusal?.(host, portOf(url))
     if (refused !== undefined) throw new AddressNotAllowedError(refused)
-    // The operator's proxy resolves names itself, and decides where they may lead.
+    // The operator's proxy resolves names itself, and decides on their addresses.
     if (goesThroughProxy(url)) return fetch(url, { ...init, redirect: 'manual' })
     return request(url, init, checkedLookup)
   }
@@ -81,7 +80,7 @@ export function safeFetch(options: SafeFetchOptions = {}): Fetch {
 
 /**
  * A `fetch` to any address that is not refused, also of a private network; it follows no redirect.
- * Throws `AddressNotAllowedError`, or what `fetch` throws.
+ * Throws `AddressNotAllowedError`, or the errors of `fetch`.
  */
 export function refusingFetch(refusal: NonNullable<SafeFetchOptions['refusal']>): Fetch {
   return async (address, init) => {
@@ -96,9 +95,7 @@ function portOf({ port, protocol }: URL): number {
   return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
 }
 
-/**
- * `base` with bounds, for addresses that an operator names. The body throws `ResponseCutOffError`.
- */
+/** `base` with bounds, for addresses from an operator. The body throws `ResponseCutOffError`. */
 export function boundedFetch(base: Fetch, bounds: FetchBounds): Fetch {
   const { maxBytes, timeoutMs } = bounds
   return async (url, init) => {
@@ -183,13 +180,13 @@ function bodyLimit(
 const resolveAll: Resolve = (hostname, done) => lookup(hostname, { all: true }, done)
 
 /**
- * Whether `fetch` certainly sends a request for a URL to the operator's proxy, by the environment
- * that Node was started with. In doubt it does not: then the address is checked here.
+ * True if `fetch` certainly uses the operator's proxy for a URL, by the environment at Node's
+ * start. In doubt false: then the address is checked here.
  */
 function proxyRule(agent: object): (url: URL) => boolean {
   const options = 'options' in agent ? (agent.options as { proxyEnv?: Record<string, string> }) : {}
   const env = options.proxyEnv ?? {}
-  // The lower-case name counts where both are set, also when it is empty.
+  // The lower-case name wins if both are set, also when it is empty.
   const secure = env['https_proxy'] ?? env['HTTPS_PROXY'] ?? ''
   const plain = env['http_proxy'] ?? env['HTTP_PROXY'] ?? ''
   const direct = `${env['no_proxy'] ?? ''} ${env['NO_PROXY'] ?? ''}`
@@ -239,7 +236,7 @@ function request(url: URL, init: RequestInit = {}, lookup: LookupFunction): Prom
     },
     ...(signal == null ? {} : { signal }),
   })
-  // The same error as that of `fetch`, so that callers need not tell the two apart.
+  // The same error as that of `fetch`, so that callers need not distinguish them.
   const fail = (cause: unknown): void => reject(new TypeError('fetch failed', { cause }))
   outgoing.on('response', (incoming) => {
     try {

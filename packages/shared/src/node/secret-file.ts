@@ -1,7 +1,4 @@
-/**
- * Secrets that Sandlot makes for itself on its first start: `$SANDLOT_DATA/keys`, one file each,
- * 0600.
- */
+/** Secrets that Sandlot creates on its first start: `$SANDLOT_DATA/keys`, one file each, 0600. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -12,8 +9,8 @@ import { randomText } from '../base/ids.ts'
 const SECRET_CHARS = 50
 
 /**
- * The absolute path of the folder of keys, of which `key` is one. A problem where `set` names one
- * without it while the data folder has it: made anew, it would open nothing of before.
+ * The absolute path of the keys folder, which contains `key`. Reports a problem if the folder in
+ * `set` lacks it while the data folder has it: a new key could not open existing data.
  */
 export function readKeysFolder(
   dataFolder: string,
@@ -31,10 +28,7 @@ export function readKeysFolder(
   return folder
 }
 
-/**
- * Reads the secret of that name, and creates it if there is none. Safe beside another process that
- * does the same.
- */
+/** Reads the named secret, and creates it if missing. Safe with concurrent processes. */
 export async function ensureSecret(keysFolder: string, name: string): Promise<string> {
   await mkdir(keysFolder, { recursive: true, mode: 0o700 })
   const path = join(keysFolder, name)
@@ -60,7 +54,7 @@ export async function deleteSecret(keysFolder: string, name: string): Promise<vo
   await rm(join(keysFolder, name), { force: true })
 }
 
-/** 48 bits of a key, which tell nothing of it: whether two are the same. */
+/** 48 bits of a key, which reveal nothing about it: for comparison. */
 export function printOf(...parts: readonly (string | Uint8Array)[]): number {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(part)

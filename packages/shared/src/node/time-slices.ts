@@ -1,10 +1,9 @@
 /**
- * Lets the process do other work between the parts of long computations. They share one slice per
- * turn of the event loop: ten at once take ten times as long, and block the thread no longer than
- * one.
+ * Yields to other work between parts of long computations. They share one slice per turn of the
+ * event loop: ten at once take ten times as long, and block the thread no longer than one.
  */
 
-/** Milliseconds of one turn of the event loop that long computations may take together. */
+/** Milliseconds per turn of the event loop for all long computations. */
 const SLICE_MS = 10
 
 let since = -Infinity
@@ -25,7 +24,7 @@ function resumeFirst(): void {
   since = performance.now()
   const [first] = waiting
   first?.()
-  // Only now: what it begins meanwhile waits behind the others, and one timer is enough for all.
+  // Removed only now: later callers queue after the others, and one timer serves all.
   waiting.shift()
   if (waiting.length > 0) setImmediate(resumeFirst)
 }

@@ -1,4 +1,4 @@
-/** What a transcript says is going on: who works, and who waits for whom. */
+/** Current activity in a transcript: running work, and waits for a user. */
 import type { QueueWait } from '../chat/queue-wait.ts'
 import type { CallEntry } from './entries.ts'
 import type { Transcript } from './transcript.ts'
@@ -14,17 +14,17 @@ export function pendingApprovals(transcript: Transcript): CallEntry[] {
   )
 }
 
-/** What is going on in the running prompt; null when none runs. */
+/** Activity of the running prompt; null when none runs. */
 export type Activity =
   | { doing: 'thinking'; since: number }
-  /** A request to the model failed, and is made again at `until`. */
+  /** A request to the model failed, and is retried at `until`. */
   | { doing: 'trying_again'; wait: NonNullable<Transcript['wait']> }
-  /** It waits for its turn, or a call for a sandbox. */
+  /** The prompt is queued, or a call waits for a sandbox. */
   | { doing: 'in_line'; line: QueueWait }
-  /** Every outcome of a turn is there and the model has not spoken yet. */
+  /** All outcomes of a turn are complete and the model has not answered yet. */
   | { doing: 'reading_results'; since: number }
   | { doing: 'writing' }
-  /** A call waits for what it needs before it can begin, and says for what. */
+  /** A call reports what it waits for before it can start. */
   | { doing: 'preparing'; message: string; since: number }
   | { doing: 'running'; calls: number }
   | { doing: 'waiting'; calls: number }

@@ -1,6 +1,6 @@
 /**
- * What stands in a conversation as Markdown: for a report, a page of notes, another program. All
- * that is on the screen but thoughts; outputs as the model read them, images by name only.
+ * A conversation as Markdown: for a report, notes, another program. Includes everything on the
+ * screen except thoughts; outputs as read by the model, images by name only.
  */
 import { cutWords } from './cause-words.ts'
 import { noteWords } from './cause-words.ts'
@@ -16,12 +16,12 @@ const TURNING = '*What follows was said anew, from an earlier place of this chat
 /** Characters of one output; the rest is in the chat. */
 const MAX_OUTPUT = 20_000
 
-/** A person as the document names them; undefined: the chat says nothing of who it was. */
+/** A user's name in the document; undefined: the chat does not know the author. */
 export type NameOf = (author: Author | undefined) => string
 
 /**
- * That this entry is the first of a prompt that follows an earlier one than the one before it;
- * undefined: it is not. `told`: the prompts of which it was asked before.
+ * Set if this entry starts a prompt that follows an earlier one than its predecessor. `told`:
+ * prompts that were checked before.
  */
 export function turningBefore(
   entry: Entry,
@@ -36,7 +36,7 @@ export function turningBefore(
   return turns ? TURNING : undefined
 }
 
-/** One entry; undefined: there is nothing of it to say. */
+/** One entry; undefined: it has no text. */
 export function entryAsMarkdown(entry: Entry, nameOf: NameOf): string | undefined {
   switch (entry.type) {
     case 'message':
@@ -101,7 +101,7 @@ function quoted(text: string): string {
     .join('\n')
 }
 
-/** With more backticks than the text has in a row, so that it cannot end the block. */
+/** Uses more backticks than any run in the text, so that the text cannot end the block. */
 function fenced(text: string, language = ''): string {
   const longest = Math.max(0, ...[...text.matchAll(/`+/g)].map(([run]) => run.length))
   const fence = '`'.repeat(Math.max(3, longest + 1))

@@ -1,17 +1,17 @@
 /**
- * The branches of a session. Its log only grows; each prompt names the prompt that it follows, so
- * prompts are a tree, and a branch is the way from its beginning to one of them. Pure.
+ * Branches of a session. Its log only grows; each prompt names its predecessor, so prompts form a
+ * tree, and a branch is a path from the root. Pure.
  */
 
-/** One prompt and the prompt that it follows; null: none, it begins the conversation. */
+/** A prompt and its predecessor; null: it begins the conversation. */
 export interface PromptPlace {
   readonly id: string
   readonly follows: string | null
 }
 
 /**
- * The place of a prompt that begins behind these. `follows` as of `prompt_started`: a prompt that
- * names none, as in every log of before, or none that there is, follows the one before it.
+ * The place of the next prompt. `follows` as of `prompt_started`: absent (as in older logs) or
+ * unknown, the predecessor is the last prompt.
  */
 export function placeOf(
   prompts: readonly PromptPlace[],
@@ -22,7 +22,7 @@ export function placeOf(
   return { id, follows: named ? follows : (prompts.at(-1)?.id ?? null) }
 }
 
-/** This prompt and all that it follows, the first one first. */
+/** This prompt and its predecessors, from the first on. */
 export function branchTo(prompts: readonly PromptPlace[], id: string): string[] {
   const byId = new Map(prompts.map((prompt) => [prompt.id, prompt]))
   const path: string[] = []
@@ -31,8 +31,7 @@ export function branchTo(prompts: readonly PromptPlace[], id: string): string[] 
 }
 
 /**
- * The branch that a reader sees: with the newest of the prompts that lead through `chosen`; null,
- * or a prompt that is not there: with the newest of all.
+ * The visible branch: to the newest prompt after `chosen`; null or unknown: to the newest of all.
  */
 export function shownBranch(prompts: readonly PromptPlace[], chosen: string | null): string[] {
   const through = new Set([chosen])
@@ -46,7 +45,7 @@ export function shownBranch(prompts: readonly PromptPlace[], chosen: string | nu
   return newest === undefined ? [] : branchTo(prompts, newest)
 }
 
-/** The prompts that follow the same one as this, with it, in the order in which they began. */
+/** Prompts with the same predecessor, including this one, in order of their start. */
 export function alternativesOf(prompts: readonly PromptPlace[], id: string): string[] {
   const place = prompts.find((prompt) => prompt.id === id)
   return prompts.filter(({ follows }) => follows === place?.follows).map((prompt) => prompt.id)

@@ -1,21 +1,18 @@
-/**
- * A call's arguments as a person reads them. Nothing is left out: what has no place of its own is
- * shown as JSON.
- */
+/** A call's arguments for people, complete: arguments without a special form are shown as JSON. */
 import { stringifyExactly } from '../base/exact-numbers.ts'
 
 export interface ShownField {
   name: string
   text: string
-  /** More than fits beside its name. */
+  /** Too long to fit next to its name. */
   long: boolean
 }
 
 interface ShownArguments {
-  /** The command line, where there is one. */
+  /** The command line, if there is one. */
   command?: string
   fields: ShownField[]
-  /** The model's own text where it was not an object. */
+  /** The model's own text if it was not an object. */
   raw?: string
 }
 

@@ -1,17 +1,14 @@
-/**
- * What a call's state is called on the screen. Closed lists, so that a new reason cannot be
- * forgotten here.
- */
+/** Display texts of a call's state. Closed lists, so that no new reason can be forgotten here. */
 import type { FailureReason } from '../chat/reasons.ts'
 import type { CallEntry } from './entries.ts'
 
 /**
- * The look of a card. `stopped`: denied or stopped, or it never began. `missed`: it
- * did not get what it looked for. `failed`: a command that failed, by its exit code too.
+ * A card's state. `stopped`: denied or stopped, or it never started. `missed`: its target was not
+ * found. `failed`: includes commands with a failing exit code.
  */
 export type CallPhase = 'queued' | 'waiting' | 'running' | 'done' | 'stopped' | 'missed' | 'failed'
 
-/** What a person or the agent itself decided; nothing went wrong. */
+/** Decided by a user or the agent; no error. */
 const STOPPED: ReadonlySet<FailureReason> = new Set(['denied', 'cancelled', 'no_progress'])
 
 export function phaseOf(call: CallEntry): CallPhase {
@@ -20,14 +17,14 @@ export function phaseOf(call: CallEntry): CallPhase {
     if (neverBegan(call) || STOPPED.has(reason)) return 'stopped'
     return call.kind === 'execute' ? 'failed' : 'missed'
   }
-  // The agent ended what it had left running.
+  // The agent ended its background command.
   if (call.backgroundEnd?.reason === 'cancelled') return 'stopped'
   if (call.status === 'completed') return isCleanExit(call.backgroundEnd ?? call) ? 'done' : 'failed'
   if (call.approval !== undefined && call.approval.answer === undefined) return 'waiting'
   return call.status === 'in_progress' ? 'running' : 'queued'
 }
 
-/** It was stopped before the log says that it began: it had no effect. */
+/** Stopped before its start was logged: it had no effect. */
 function neverBegan({ status, reason, startedAt }: CallEntry): boolean {
   return (
     status === 'failed' && startedAt === undefined && (reason === 'cancelled' || reason === 'interrupted')
@@ -35,8 +32,8 @@ function neverBegan({ status, reason, startedAt }: CallEntry): boolean {
 }
 
 /**
- * Open by itself: what runs, what waits for the person, a command that failed, and what has to be
- * looked at.
+ * Expanded by default: running calls, those that wait for the user, failed commands, and those to
+ * check.
  */
 export function opensItself(call: CallEntry): boolean {
   const phase = phaseOf(call)
@@ -126,7 +123,7 @@ function failureWord(call: CallEntry): string {
     : `Exit ${call.exit?.code ?? '?'}`
 }
 
-/** Of a command that went on after its call. */
+/** For a command that ran on after its call. */
 function backgroundWord(call: CallEntry): string | undefined {
   if (!ranOn(call)) return undefined
   const end = call.backgroundEnd
@@ -137,7 +134,7 @@ function backgroundWord(call: CallEntry): string | undefined {
   return 'signal' in end.exit ? end.exit.signal : `Exit ${end.exit.code}`
 }
 
-/** What it started belongs to the chat from which this one was forked. */
+/** Its background command belongs to the chat from which this one was forked. */
 function isElsewhere(call: CallEntry): boolean {
   const data = call.rawOutput?.data
   if (typeof data !== 'object' || data === null || !('background' in data)) return false
@@ -145,7 +142,7 @@ function isElsewhere(call: CallEntry): boolean {
   return typeof background === 'object' && background !== null && 'elsewhere' in background
 }
 
-/** It started something that goes on after it; the tool says so in what it made for the screen. */
+/** It started a background command, according to the tool's content. */
 export function ranOn(call: CallEntry): boolean {
   const data = call.rawOutput?.data
   if (typeof data !== 'object' || data === null || !('background' in data)) return false
@@ -153,10 +150,7 @@ export function ranOn(call: CallEntry): boolean {
   return typeof background === 'object' && background !== null && 'command' in background
 }
 
-/**
- * A sentence about a call that failed, or about how what it left running ended; undefined for
- * others.
- */
+/** A sentence about a failed call, or the end of its background command; undefined for others. */
 export function failureSentence(call: CallEntry, who = 'You'): string | undefined {
   if (call.backgroundEnd?.reason !== undefined)
     return BACKGROUND[call.backgroundEnd.reason] ?? BACKGROUND_ENDED
@@ -179,8 +173,7 @@ const BACKGROUND: Partial<Record<FailureReason, string>> = {
 const BACKGROUND_ENDED = 'It was ended in the background from outside.'
 
 /**
- * What was answered to its question, in the words on the buttons; undefined where nothing was asked
- * or answered.
+ * The answer to its question, in the labels of the buttons; undefined without question or answer.
  */
 export function answerWords({ approval }: CallEntry): string | undefined {
   const answer = approval?.answer

@@ -1,4 +1,4 @@
-/** How a call's entry comes to be and changes with its settled events. */
+/** Entries of calls: creation and updates by settled events. */
 import { type EventOf, isOutcome, metaOf } from '../chat/events.ts'
 import { failureOf } from '../chat/reasons.ts'
 import { type FailurePattern, patternOf } from './failure-pattern.ts'
@@ -25,7 +25,7 @@ export function announcedCall(event: EventOf<'tool_call'>): CallEntry {
   }
 }
 
-/** The entry after a settled update; an ended call is not changed any more. */
+/** The entry after a settled update; an ended call does not change. */
 export function updatedCall(call: CallEntry, event: EventOf<'tool_call_update'>): CallEntry {
   if (call.status === 'completed' || call.status === 'failed') return call
   const meta = metaOf(event)
@@ -51,12 +51,12 @@ function withoutProgress(call: CallEntry): CallEntry {
   return rest
 }
 
-/** What the last calls of a prompt failed for, if it was one cause. */
+/** The common cause of a prompt's last failed calls, if any. */
 export function failuresOf(
   entries: readonly Entry[],
   promptId: string | undefined,
 ): FailurePattern | undefined {
-  // The entries of a prompt stand together, and its own are the last.
+  // Entries of a prompt are adjacent, and its own are the last.
   const others = (entry: Entry) => 'promptId' in entry && entry.promptId !== promptId
   const calls = entries.slice(entries.findLastIndex(others) + 1).flatMap((entry) => {
     if (entry.type !== 'call' || entry.promptId !== promptId || entry.endedAt === undefined) return []

@@ -1,7 +1,4 @@
-/**
- * What kept a model from answering, and why a prompt broke off, in words: on the page, and in an
- * editor.
- */
+/** Display texts of model errors and aborted prompts: on the page, and in an editor. */
 import type { ErrorCause, ModelErrorClass } from '../chat/reasons.ts'
 import type { SandlotEvent } from '../chat/sandlot-event.ts'
 
@@ -36,40 +33,37 @@ const CUT_WORDS: ReadonlyMap<string, string> = new Map([
   ['interrupted', 'Sandlot was restarted'],
 ])
 
-/** Why an answer was cut, by the `why` of its withdrawal. A line, without a full stop. */
+/** The reason of a cut answer, by the `why` of its withdrawal. One line, without a full stop. */
 export function cutWords(why: string): string {
   return CUT_WORDS.get(why) ?? CAUSE_WORDS.internal
 }
 
-/** A request to the model that failed and is made again. */
+/** A failed request to the model that is retried. */
 export interface ModelWait {
   why: ModelErrorClass
-  /** Which retry comes next, from 1, and the most there are. */
+  /** The number of the next retry, from 1, and the maximum. */
   retry: number
   of: number
 }
 
 /**
- * Whole seconds until `until`, both in epoch milliseconds; not more than the wait, should the
- * clocks differ.
+ * Whole seconds until `until`, both in epoch milliseconds; limited to the wait, in case the clocks
+ * differ.
  */
 export function secondsLeft({ until, waitMs }: { until: number; waitMs: number }, now: number): number {
   return Math.max(0, Math.ceil(Math.min(until - now, waitMs) / 1_000))
 }
 
-/** `seconds`: until the next request; 0: it has been sent. A line, without a full stop. */
+/** `seconds`: until the next request; 0: it has been sent. One line, without a full stop. */
 export function waitWords({ why, retry, of }: ModelWait, seconds: number): string {
   const again = seconds > 0 ? `trying again in ${seconds} s` : 'trying again'
   return `${CAUSE_WORDS[why]}; ${again}, ${retry} of ${of}`
 }
 
-/** What happened beside the conversation, in words: on the page, and in an editor. */
+/** Events next to the conversation with display texts: on the page, and in an editor. */
 export type NoteEvent = Extract<SandlotEvent, { type: 'compacted' | 'model_changed' | 'tools_left_out' }>
 
-/**
- * Why another model answers; the model's error classes for which the agent goes on with the next
- * one.
- */
+/** Reasons for another model: the error classes after which the agent switches to the next one. */
 const BECAUSE: ReadonlyMap<string, string> = new Map([
   ['overloaded', 'the previous model was overloaded'],
   ['rate_limit', 'the previous model took no more requests'],

@@ -1,7 +1,7 @@
-/** What a prompt changed, in words. */
+/** Display texts of a prompt's changes. */
 import type { FileChange, FilesChanged } from '../chat/file-changes.ts'
 
-/** Undefined: lines are known of no file. */
+/** Undefined: no file has known lines. */
 export function linesOf(files: readonly FileChange[]): { added: number; removed: number } | undefined {
   const counted = files.flatMap(({ lines }) => lines ?? [])
   if (counted.length === 0) return undefined
@@ -11,7 +11,7 @@ export function linesOf(files: readonly FileChange[]): { added: number; removed:
   }))
 }
 
-/** `3 files changed`; where all of them are new, or gone, it says so. */
+/** `3 files changed`, or created or removed, if that is true of all. */
 export function changedWords({ files, more, problem }: FilesChanged): string {
   if (problem !== undefined) return 'Too many files in the workspace to say which ones changed'
   const kinds = new Set(files.map(({ kind }) => kind))

@@ -1,4 +1,4 @@
-/** How a prompt ended, in words. */
+/** Display texts of the end of a prompt. */
 import { CAUSE_WORDS } from './cause-words.ts'
 import type { EndReason, ErrorCause } from '../chat/reasons.ts'
 import { patternSentence } from './failure-pattern.ts'
@@ -6,11 +6,11 @@ import type { EndEntry } from './entries.ts'
 
 interface EndWords {
   title: string
-  /** `calm`: the user wanted it or it is an ordinary limit; `error`: something is broken. */
+  /** `calm`: requested by the user, or an ordinary limit; `error`: something is broken. */
   tone: 'calm' | 'error'
-  /** What can be done. */
+  /** The next step. */
   hint?: string
-  /** The end's own text says it whole: the title stands only where there is none. */
+  /** The end's own text is complete: the title is shown only without it. */
   saidByText?: true
 }
 
@@ -34,7 +34,7 @@ export const END_WORDS: Record<Exclude<EndReason, 'completed'>, EndWords> = {
   error: { title: 'Something went wrong', tone: 'error' },
 }
 
-/** The line above, and what stands below it where there is more to say. `cause`: of an error. */
+/** The title, and the text below it, if any. `cause`: of an error. */
 export function endLines(
   reason: keyof typeof END_WORDS,
   text: string | undefined,
@@ -47,7 +47,7 @@ export function endLines(
   return details === undefined ? [title] : [title, details]
 }
 
-/** That the last calls failed for one cause, unless the end's own text says it already. */
+/** The common cause of the last failures, unless the end's own text contains it. */
 export function failuresSentence({ failures, text }: EndEntry): string | undefined {
   if (failures === undefined) return undefined
   const sentence = patternSentence(failures)

@@ -1,4 +1,4 @@
-/** What stands in a transcript: messages, calls, ends of prompts, notes. */
+/** Entries of a transcript: messages, calls, ends of prompts, notes. */
 import type { Spent } from './spent.ts'
 import type {
   CallStatus,
@@ -21,7 +21,7 @@ import type { RuleReason } from '../chat/rules.ts'
 import type { PermissionOption, SandlotEvent } from '../chat/sandlot-event.ts'
 import type { Author } from '../chat/shares.ts'
 
-/** Who wrote something; absent: the chat's owner. */
+/** The author; absent: the chat's owner. */
 interface Authored {
   readonly author?: Author | undefined
 }
@@ -32,11 +32,11 @@ export interface MessageEntry extends Authored {
   readonly id: string
   readonly role: 'user' | 'assistant' | 'thought'
   readonly text: string
-  /** What came with it, in the person's order. */
+  /** Attachments, in the user's order. */
   readonly images?: readonly MessageImage[]
   /** False while it streams. */
   readonly settled: boolean
-  /** It broke off here, and why; it is no part of the conversation that the model reads. */
+  /** The reason that it was interrupted here; the model does not read it. */
   readonly cut?: string
   readonly promptId?: string | undefined
   readonly turn?: number | undefined
@@ -46,11 +46,11 @@ export interface MessageEntry extends Authored {
 
 interface Approval {
   readonly options: readonly PermissionOption[]
-  /** Why it was asked. */
+  /** The reasons to ask. */
   readonly why: readonly RuleReason[]
   readonly askedAt: number
   readonly expiresAt: number
-  /** Present when the user is asked for something, not for approval. */
+  /** Present for a question instead of an approval. */
   readonly question?: Question | undefined
   readonly answer?: {
     allowed: boolean
@@ -58,18 +58,18 @@ interface Approval {
     optionId?: string | undefined
     reason?: string | undefined
     content?: QuestionContent | undefined
-    /** The arguments as the person changed them. */
+    /** The arguments as changed by the user. */
     input?: Readonly<Record<string, unknown>> | undefined
     author?: Author | undefined
   }
 }
 
-/** A running call's own words about what it is doing. */
+/** A running call's own progress text. */
 export interface CallProgress {
   readonly message: string
   readonly done?: number | undefined
   readonly total?: number | undefined
-  /** Epoch milliseconds of the first event that said this message. */
+  /** Epoch milliseconds of the first event with this message. */
   readonly since: number
 }
 
@@ -82,7 +82,7 @@ export interface CallEntry {
   readonly status: CallStatus
   readonly rawInput: unknown
   readonly locations: readonly ToolLocation[]
-  /** What the tool made for the screen (text, diffs). Without it show `rawOutput.forModel`. */
+  /** Content made by the tool (text, diffs). Without it show `rawOutput.forModel`. */
   readonly content: readonly ToolCallContent[]
   readonly rawOutput?: RawOutput
   /** Live output while it runs; empty once the outcome is there. */
@@ -98,7 +98,7 @@ export interface CallEntry {
     retries?: number | undefined
   }
   readonly approval?: Approval
-  /** What it had left running in the background has ended. */
+  /** The end of its background command. */
   readonly backgroundEnd?: {
     exit?: ExitInfo | undefined
     reason?: FailureReason | undefined
@@ -108,33 +108,33 @@ export interface CallEntry {
   readonly promptId?: string | undefined
   readonly turn?: number | undefined
   readonly announcedAt: number
-  /** When it began to run. */
+  /** The start of its run. */
   readonly startedAt?: number
   readonly endedAt?: number
 }
 
-/** How a prompt ended. */
+/** The end of a prompt. */
 export interface EndEntry {
   readonly type: 'end'
   /** The prompt's id. */
   readonly id: string
   readonly reason: EndReason
   readonly stopReason: StopReason
-  /** A plain sentence where the model said nothing. */
+  /** A plain sentence if the model wrote nothing. */
   readonly text?: string | undefined
   /** With `error`. */
   readonly cause?: ErrorCause | undefined
-  /** The provider's own name for the request that failed last. */
+  /** The provider's own id of the last failed request. */
   readonly requestId?: string | undefined
   /** Its last calls failed for one cause. */
   readonly failures?: FailurePattern
   readonly spent: Spent
-  /** From its beginning; undefined: that is not known. */
+  /** From its beginning; undefined: not known. */
   readonly tookMs?: number | undefined
   readonly at: number
 }
 
-/** What a prompt changed in the workspace. */
+/** Workspace changes of a prompt. */
 export interface ChangesEntry extends FilesChanged {
   readonly type: 'changes'
   /** The prompt's id. */
@@ -142,7 +142,7 @@ export interface ChangesEntry extends FilesChanged {
   readonly at: number
 }
 
-/** What a reader should know beside the conversation, in the place where it happened. */
+/** An event next to the conversation, at its position. */
 export interface NoteEntry {
   readonly type: 'note'
   readonly id: string
@@ -151,12 +151,12 @@ export interface NoteEntry {
   readonly at: number
 }
 
-/** What a person said to others in the chat; the model does not read it. */
+/** A comment for other users; the model does not read it. */
 export interface CommentEntry extends Authored {
   readonly type: 'comment'
   readonly id: string
   readonly text: string
-  /** Ids of people. */
+  /** User ids. */
   readonly mentions: readonly string[]
   readonly at: number
 }
@@ -169,7 +169,7 @@ const ROLE = {
   agent_thought_chunk: 'thought',
 } as const satisfies Partial<Record<EventKind, MessageEntry['role']>>
 
-/** A message as far as it is known. */
+/** The known part of a message. */
 export function messageEntry(
   event: EventOf<keyof typeof ROLE>,
   text: string,
@@ -189,14 +189,14 @@ export function messageEntry(
   }
 }
 
-/** The message with one more image. What the model reads in place of words is nothing to show. */
+/** The message with one more image. The model's text of a message with only images is not shown. */
 export function withImage(entry: MessageEntry, image: MessageImage): MessageEntry {
   const { mimeType, data, uri } = image
   const images = [...(entry.images ?? []), { mimeType, data, uri }]
   return { ...entry, text: entry.text === WITHOUT_WORDS ? '' : entry.text, images }
 }
 
-/** A message that waits for the agent to read it. */
+/** A message that the agent has not read yet. */
 export interface QueuedEntry extends Authored {
   readonly messageId: string
   readonly text: string
@@ -211,7 +211,7 @@ export function queuedEntry(
   return { messageId, text: images.length > 0 && text === WITHOUT_WORDS ? '' : text, images, author }
 }
 
-/** False for what was only ever live. */
+/** False for entries with live events only. */
 export function isSettled(entry: Entry): boolean {
   return entry.type !== 'message' || entry.settled
 }

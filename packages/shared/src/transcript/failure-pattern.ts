@@ -1,35 +1,34 @@
 /**
- * Whether a prompt's calls fail for one and the same cause, one after another. A pure function over
- * the log: the text at the end of a prompt says so; nothing is stored.
+ * Detects calls of a prompt that fail one after another for the same cause. A pure function over
+ * the log: the end of a prompt shows it; nothing is stored.
  */
 import type { ExitInfo } from '../chat/call.ts'
 import { type FailureReason, failureOf } from '../chat/reasons.ts'
 import { type SessionEvent, isOutcome, metaOf } from '../chat/events.ts'
 
 /**
- * `missing_file`: of the workspace. `auth`: something wants to be signed in to, or refused what we
- * have.
+ * `missing_file`: of the workspace. `auth`: a sign-in is required, or our credentials were refused.
  */
 const FAILURE_CAUSES = ['missing_file', 'denied', 'auth', 'timeout'] as const
 type FailureCause = (typeof FAILURE_CAUSES)[number]
 
 export interface FailurePattern {
   cause: FailureCause
-  /** Of the calls, in the order of their announcement; at least two. */
+  /** In the order of their announcement; at least two. */
   callIds: string[]
 }
 
-/** A call that has ended, as far as its failure goes. */
+/** An ended call and its failure. */
 interface EndedCall {
   callId: string
   failed: boolean
   reason?: FailureReason | undefined
   exit?: ExitInfo | undefined
-  /** What the model was told. */
+  /** The model's text. */
   text: string
 }
 
-/** For people, behind "the last three calls failed:". */
+/** Display text after "the last three calls failed:". */
 const CAUSE_WORDS: Record<FailureCause, string> = {
   missing_file: 'a file or folder that is not there',
   denied: 'it was not allowed',
@@ -37,10 +36,7 @@ const CAUSE_WORDS: Record<FailureCause, string> = {
   timeout: 'it took too long',
 }
 
-/**
- * The calls at the end of the prompt that failed in a row with one cause; undefined when there are
- * fewer than two.
- */
+/** The prompt's last calls, if at least two failed in a row for one cause; else undefined. */
 export function failurePattern(log: readonly SessionEvent[], promptId: string): FailurePattern | undefined {
   const outcomes = new Map(log.filter(isOutcome).map((event) => [event.toolCallId, event]))
   const ended = log.flatMap((event) => {
@@ -55,7 +51,7 @@ export function failurePattern(log: readonly SessionEvent[], promptId: string): 
   return patternOf(ended)
 }
 
-/** The same of calls that have ended, in the order of their announcement. */
+/** The same for ended calls, in the order of their announcement. */
 export function patternOf(calls: readonly EndedCall[]): FailurePattern | undefined {
   const ended = calls.map((call) => ({ callId: call.callId, cause: causeOf(call) }))
   const cause = ended.at(-1)?.cause

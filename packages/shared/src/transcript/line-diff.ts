@@ -6,7 +6,7 @@
 export interface DiffLine {
   readonly type: 'same' | 'add' | 'del'
   readonly text: string
-  /** From 1; absent on the side where the line is not. */
+  /** From 1; absent on the side without the line. */
   readonly oldNo?: number
   readonly newNo?: number
 }
@@ -19,8 +19,7 @@ interface LineDiff {
 
 const CONTEXT = 3
 /**
- * Beyond this many edits the middle is shown as replaced whole: correct, only longer, and never
- * slow.
+ * Above this number of edits the middle is shown as replaced: correct, only longer, and never slow.
  */
 const MAX_EDITS = 600
 
@@ -36,9 +35,7 @@ export function lineDiff(oldText: string | null | undefined, newText: string): L
   }
 }
 
-/**
- * A last line without a newline at its end is a line; the empty rest after a final newline is not.
- */
+/** A last line without a newline is a line; the empty rest after a final newline is not. */
 function linesOf(text: string): string[] {
   if (text === '') return []
   const lines = text.split('\n')

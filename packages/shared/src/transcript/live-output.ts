@@ -1,8 +1,8 @@
 /**
- * The live output of one running call: pieces of text with raw byte offsets. A fast command skips
+ * Live output of one running call: pieces of text with raw byte offsets. A fast command skips
  * ahead, so there may be gaps; they are fetched by range from the stored output. Offsets are bytes
- * and `data` is text, so a piece is never cut: one that overlaps in part replaces every piece that
- * it touches.
+ * and `data` is text, so a piece is never cut: a partially overlapping one replaces every piece
+ * that it touches.
  */
 import type { OutputPiece } from '../chat/call.ts'
 
@@ -15,13 +15,10 @@ export interface LiveOutput {
 
 export const EMPTY_OUTPUT: LiveOutput = { pieces: [], end: 0 }
 
-/**
- * What is kept for the screen, in characters. Older pieces are dropped whole; the store has
- * everything.
- */
+/** Retained characters. Older pieces are dropped whole; the store has everything. */
 const KEPT_CHARS = 256 * 1024
 
-/** Add a piece. What ends at or before the end changes nothing and returns the same object. */
+/** Adds a piece. One that ends at or before the end returns the same object. */
 export function addPiece(output: LiveOutput, piece: OutputPiece): LiveOutput {
   if (piece.end <= output.end || piece.end <= piece.offset) return output
   const kept = output.pieces.filter((old) => old.end <= piece.offset)

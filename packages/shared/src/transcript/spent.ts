@@ -1,17 +1,17 @@
-/** What a prompt and a chat have used up, as a part of the fold. Pure. */
+/** Usage of a prompt and a chat, as a part of the fold. Pure. */
 import { type SessionEvent, metaOf, sandlotEventOf } from '../chat/events.ts'
 
-/** A sum of answers of the model. */
+/** A sum of model answers. */
 export interface Spent {
-  /** Also those that the provider did not count. */
+  /** Includes those that the provider did not count. */
   readonly answers: number
   readonly input: number
   readonly output: number
-  /** Of `input`. */
+  /** A part of `input`. */
   readonly cached: number
-  /** Of `output`. */
+  /** A part of `output`. */
   readonly reasoning: number
-  /** US dollars of the answers of which they are known. */
+  /** US dollars of the answers with known cost. */
   readonly known: number
   /** Answers of unknown cost. */
   readonly unpriced: number
@@ -29,24 +29,24 @@ const NOTHING: Spent = {
 
 export interface SpentSoFar {
   readonly chat: Spent
-  /** The prompt that runs, or ended last. */
+  /** The running or last prompt. */
   readonly prompt: Spent
-  /** A turn whose answer has come and was not counted so far; null: there is none. */
+  /** The turn of an answer without counts so far; null: there is none. */
   readonly uncounted: number | null
-  /** The last turn that was counted. */
+  /** The last counted turn. */
   readonly counted: number | null
 }
 
 export const NOTHING_SPENT: SpentSoFar = { chat: NOTHING, prompt: NOTHING, uncounted: null, counted: null }
 
-/** Why an answer was cut off before its provider could count it. */
+/** Reasons of answers that were cut off before their provider could count them. */
 const CUT_OFF: ReadonlySet<string> = new Set(['cancelled', 'interrupted', 'loop'])
 
-/** Fold one settled event; the same object where it says nothing of it. */
+/** Fold one settled event; the same object if it has no effect. */
 export function foldSpent(spent: SpentSoFar, event: SessionEvent): SpentSoFar {
   const meta = metaOf(event)
   if (event.sessionUpdate === 'usage_update') {
-    // Without counts it only says how full the window is.
+    // Without counts it only reports the size of the context.
     if (meta.usage === undefined) return spent
     const { input = 0, output = 0, cached = 0, reasoning = 0 } = meta.usage
     const price = meta.cost === undefined ? { known: 0, unpriced: 1 } : { known: meta.cost, unpriced: 0 }
@@ -69,7 +69,7 @@ export function foldSpent(spent: SpentSoFar, event: SessionEvent): SpentSoFar {
     case 'prompt_started':
       return { ...settled(spent), prompt: NOTHING, counted: null }
     case 'compacted':
-      // What was counted right before it was the summary, not the answer of the turn.
+      // The last counts belonged to the summary, not to the turn's answer.
       return spent.counted === null ? spent : { ...spent, counted: null }
     case 'prompt_ended':
       return CUT_OFF.has(happened.reason) ? { ...spent, uncounted: null } : settled(spent)
@@ -78,7 +78,7 @@ export function foldSpent(spent: SpentSoFar, event: SessionEvent): SpentSoFar {
   }
 }
 
-/** An answer that was not counted by now never is. */
+/** An answer without counts by now never gets any. */
 function settled(spent: SpentSoFar): SpentSoFar {
   if (spent.uncounted === null) return spent
   return { ...added(spent, { ...NOTHING, answers: 1, unpriced: 1 }), uncounted: null }
@@ -100,7 +100,7 @@ function sum(a: Spent, b: Spent): Spent {
   }
 }
 
-/** US dollars; null: of no answer it is known. */
+/** US dollars; null: no cost is known. */
 export function costOf({ answers, unpriced, known }: Spent): number | null {
   return answers > 0 && unpriced === answers ? null : known
 }

@@ -38,7 +38,7 @@ import {
   withImage,
 } from './entries.ts'
 
-/** A person who sees the chat now. */
+/** A user who sees the chat now. */
 export interface Present extends Author {
   typing?: boolean | undefined
 }
@@ -48,38 +48,38 @@ export interface Transcript {
   readonly seq: number
   readonly title: string | null
   readonly mode: Mode | null
-  /** What the session has chosen for its next prompt; null: nothing, so the deployment's own. */
+  /** The session's choice for its next prompt; null: the deployment's default. */
   readonly model: { readonly name: string; readonly thoughtLevel?: string | undefined } | null
-  /** Of all branches, in the order of the log. */
+  /** All branches, in the order of the log. */
   readonly entries: readonly Entry[]
-  /** In the order in which they began. */
+  /** In order of their start. */
   readonly prompts: readonly PromptPlace[]
   readonly plan: readonly PlanEntry[]
-  /** The prompt that runs, if any. */
+  /** The running prompt, if any. */
   readonly prompt: {
     readonly id: string
     readonly requestId?: string | undefined
     readonly startedAt: number
   } | null
-  /** A request to the model failed and is made again; null once anything came of it. */
+  /** A request to the model failed and is retried; null after any result. */
   readonly wait: (ModelWait & { readonly waitMs: number; readonly until: number }) | null
-  /** The prompt waits for its turn; null once it has it. */
+  /** The prompt is queued; null once it starts. */
   readonly line: QueueWait | null
   /** Calls that the model is writing, in its order. */
   readonly drafts: readonly DraftedCall[]
-  /** Messages sent while a prompt runs that it has not read yet. */
+  /** Messages that the running prompt has not read yet. */
   readonly queued: readonly QueuedEntry[]
   /** Tokens in the context and its size, as of the last answer. */
   readonly context: { readonly used: number; readonly size: number } | null
-  /** Of all branches. */
+  /** All branches. */
   readonly spent: SpentSoFar
   /** Ids whose live text was withdrawn. */
   readonly withdrawn: readonly string[]
-  /** Who has written in it, as far as that is said; each once. */
+  /** Known authors, each once. */
   readonly authors: readonly Author[]
-  /** Who sees a shared chat now; empty where only one does. */
+  /** Current viewers of a shared chat; empty with only one. */
   readonly people: readonly Present[]
-  /** On which something listens in the owner's sandbox, while background commands run. */
+  /** Listening ports in the owner's sandbox, while background commands run. */
   readonly ports: readonly number[]
 }
 
@@ -125,9 +125,8 @@ export function foldTranscript(transcript: Transcript, event: SessionEvent): Tra
 }
 
 /**
- * The transcript as the reader of one branch sees it: without entries of others, and without what
- * runs there. What belongs to no prompt, as a comment, is in all. The transcript itself where the
- * branch has every prompt.
+ * The transcript of one branch: without entries and running prompts of others. Entries outside of
+ * prompts, like comments, are in all. Returns the transcript itself if the branch has every prompt.
  */
 export function branchShown(transcript: Transcript, branch: readonly string[]): Transcript {
   const { prompts, prompt } = transcript
@@ -268,7 +267,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
         tookMs: transcript.prompt === null ? undefined : meta.at - transcript.prompt.startedAt,
         at: meta.at,
       }
-      // What was only ever live goes.
+      // Removes live entries.
       const settled = transcript.entries.slice(0, firstLiveOf(transcript.entries))
       const entries =
         event.internal === 'store_failed' ? settled.map((entry) => lostCall(entry, meta)) : settled
@@ -296,7 +295,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
   }
 }
 
-/** What was read of it stays, in its place and marked as cut. */
+/** The part that was read stays, at its position and marked as cut. */
 function withdraw(
   transcript: Transcript,
   { messageId, why, shown }: Extract<SandlotEvent, { type: 'message_withdrawn' }>,
@@ -344,7 +343,7 @@ function foldLive(transcript: Transcript, event: SessionEvent): Transcript {
     case 'session_info_update':
       if (meta.event?.type === 'presence') return { ...transcript, people: meta.event.people }
       if (meta.event?.type === 'line_waited') return foldLine(transcript, meta.event, meta)
-      // An end that could not be stored yet; the stored one takes its place.
+      // An end that could not be stored yet; the stored one replaces it.
       if (meta.event?.type === 'prompt_ended' && transcript.prompt?.id === meta.promptId)
         return foldSandlotEvent(transcript, meta.event, meta)
       if (meta.event?.type === 'ports_open') return { ...transcript, ports: meta.event.ports }
@@ -375,12 +374,12 @@ function foldLine(
   return { ...transcript, wait: null, line: event.place === 0 ? null : event }
 }
 
-/** A repeated message counts from its first time. */
+/** A repeated message keeps its first time. */
 function progressOf(call: CallEntry, said: NonNullable<SandlotMeta['progress']>, at: number): CallProgress {
   return { ...said, since: call.progress?.message === said.message ? call.progress.since : at }
 }
 
-/** A draft whose message is known to be whole, or withdrawn, is late. */
+/** A draft of a complete or withdrawn message is late, and ignored. */
 function foldDraft(transcript: Transcript, event: SessionEvent): Transcript {
   const { promptId, turn } = metaOf(event)
   const draft = draftOf(event)
@@ -406,8 +405,8 @@ function foldLiveText(
   const known = transcript.entries[at]
   const piece = textOf(event)
   if (known === undefined) {
-    // A piece whose beginning was missed: the snapshot of a resume, or the settled message, will
-    // bring it whole.
+    // A piece with a missed beginning: the snapshot of a resume, or the settled message, brings it
+    // whole.
     return offset > 0
       ? transcript
       : {
@@ -438,8 +437,8 @@ function isOver({ status }: { status: CallEntry['status'] }): boolean {
 }
 
 /**
- * Names of entries that these lists may have: of each at least its own. A long history is folded
- * without looking through it for each event.
+ * Names of entries in these lists: each contains at least its own. A long history is folded without
+ * a search for each event.
  */
 const names = new WeakMap<readonly Entry[], Set<string>>()
 
@@ -451,10 +450,7 @@ function nameOf({ type, id }: Entry): string {
   return `${type} ${id}`
 }
 
-/**
- * Put a settled entry behind the settled ones and before those that are only live, in place of its
- * live self.
- */
+/** Put a settled entry after the settled ones and before live ones, replacing its live version. */
 function settle(transcript: Transcript, entry: Entry): Transcript {
   const { entries: before } = transcript
   const known = namesOf(before)
@@ -465,7 +461,7 @@ function settle(transcript: Transcript, entry: Entry): Transcript {
   return withAuthor({ ...transcript, entries }, entry)
 }
 
-/** Live entries stand behind the settled ones. */
+/** Live entries come after the settled ones. */
 function firstLiveOf(entries: readonly Entry[]): number {
   return entries.findLastIndex(isSettled) + 1
 }
@@ -476,7 +472,7 @@ function withAuthor(transcript: Transcript, entry: Entry): Transcript {
   return { ...transcript, authors: [...transcript.authors, author] }
 }
 
-/** Images stand behind the text of their message, as events of their own. */
+/** Images come after the text of their message, as events of their own. */
 function addImage(
   transcript: Transcript,
   event: EventOf<'user_message_chunk' | 'agent_message_chunk' | 'agent_thought_chunk'>,
@@ -490,8 +486,8 @@ function addImage(
 }
 
 /**
- * Room is made in steps, one directly behind the other: one note, which says that there is a
- * summary if any made one.
+ * Room is made in consecutive steps: they share one note, which mentions a summary if any step made
+ * one.
  */
 function addNote(transcript: Transcript, note: NoteEntry): Transcript {
   const last = transcript.entries.findLast(isSettled)

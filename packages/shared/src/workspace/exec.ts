@@ -1,6 +1,6 @@
 /**
- * `POST /api/exec`: one command in a person's sandbox, without a model. And how it travels from the
- * agent to the service: a byte stream, whose text messages are `execNotice` and `execAsk` as JSON.
+ * `POST /api/exec`: one command in a user's sandbox, without a model, and its transport from the
+ * agent to the service: a byte stream with `execNotice` and `execAsk` as JSON text messages.
  */
 import { z } from 'zod'
 import { agentUser } from '../account/agent-user.ts'
@@ -9,11 +9,11 @@ import { ERROR_CODES } from '../base/errors.ts'
 import { mode } from '../chat/mode.ts'
 import { WITHOUT_NUL } from '../base/storable-text.ts'
 
-/** The kernel takes no longer one as an argument of bash. */
+/** The kernel's limit for one argument of bash. */
 const MAX_COMMAND_BYTES = 128 * 1024 - 1
 /** Bytes of each stream in the JSON answer. */
 export const MAX_EXEC_TEXT_BYTES = 1024 * 1024
-/** Bytes of stdin that are sent ahead of what the command has taken. */
+/** Bytes of stdin that are sent before the command has read them. */
 export const EXEC_WINDOW_BYTES = 1024 * 1024
 
 const asked = {
@@ -28,7 +28,7 @@ const asked = {
     ),
   /** Relative to the workspace, or absolute below it. Default: the workspace. */
   cwd: z.string().max(4096).regex(WITHOUT_NUL, 'must not have a NUL character').optional(),
-  /** For this command. */
+  /** For this command only. */
   env: z
     .record(
       z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/),
@@ -39,21 +39,21 @@ const asked = {
     )
     .refine((env) => Object.keys(env).length <= 256, 'has at most 256 variables')
     .optional(),
-  /** Then the command is ended. */
+  /** The command is ended after this time. */
   timeoutMs: z.int().min(1_000).max(300_000).default(120_000),
-  /** As of `POST /api/chat`. */
+  /** See `POST /api/chat`. */
   mode: mode.optional(),
 }
 
-/** `POST /api/exec`, or without `stdin` the header `Sandlot-Exec` beside stdin as the body. */
+/** `POST /api/exec`, or without `stdin` the header `Sandlot-Exec` with stdin as the body. */
 export const execRequest = z.strictObject({ ...asked, stdin: z.string().optional() })
 
-/** How it ended, and what it used, measured in the sandbox. */
+/** Exit and resource use, measured in the sandbox. */
 const execEnd = toolResult.omit({ outputUrl: true, truncated: true }).extend({
   /** Null: it did not exit by itself. */
   exitCode: z.int().nullable(),
   signal: z.string().nullable(),
-  /** Of stdout and stderr. */
+  /** Sizes of both streams. */
   bytes: z.object({ stdout: z.number(), stderr: z.number() }),
   durationMs: z.number(),
   userMs: z.number(),
@@ -77,7 +77,7 @@ export type ExecResponse = z.infer<typeof execResponse>
 export const execParams = z.object({
   user: agentUser,
   ...asked,
-  /** Where `mode` is absent, lowered to the ceiling. */
+  /** Used without `mode`, lowered to the ceiling. */
   defaultMode: mode.optional(),
   /** One output for stdout and stderr. */
   merge: z.boolean(),
@@ -87,8 +87,8 @@ export const execParams = z.object({
 export const EXEC_STREAM = { stdout: 1, stderr: 2 } as const
 
 /**
- * Agent → service. First `started`, or `refused` and nothing more; last `ended`. `taken`: bytes of
- * stdin so far.
+ * Agent → service. First `started`, or only `refused`; last `ended`. `taken`: bytes of stdin so
+ * far.
  */
 export const execNotice = z.discriminatedUnion('type', [
   z.object({ type: z.literal('refused'), code: z.enum(ERROR_CODES), message: z.string() }),
@@ -98,5 +98,5 @@ export const execNotice = z.discriminatedUnion('type', [
 ])
 export type ExecNotice = z.infer<typeof execNotice>
 
-/** Service → agent: stdin is at its end. Its close cancels the command. */
+/** Service → agent: end of stdin. Closing the stream cancels the command. */
 export const END_OF_STDIN = 'eof'

@@ -1,15 +1,15 @@
-/** What a file is by its bytes, as a media type; its name says nothing here. */
+/** Media types of files by their bytes; names are ignored. */
 import { imageTypeOf } from '../chat/images.ts'
 
-/** Bytes from the beginning that decide it. */
+/** Leading bytes that are inspected. */
 export const LOOKED_AT = 8192
 
 const PLAIN_TEXT = 'text/plain; charset=utf-8'
 const BYTES = 'application/octet-stream'
 
 /**
- * Of what is no text and no image that models take, the first that fits: where its mark is, the
- * mark in Latin-1, the type, and what else the beginning contains.
+ * Types other than text and model images; the first match wins: position and text of the magic
+ * bytes in Latin-1, the type, and other required text.
  */
 const BINARY: readonly (readonly [at: number, mark: string, type: string, names?: string])[] = [
   [0, '%PDF-', 'application/pdf'],
@@ -49,10 +49,7 @@ export function fileTypeOf(beginning: Uint8Array): string {
   return SVG.test(new TextDecoder().decode(looked)) ? 'image/svg+xml' : PLAIN_TEXT
 }
 
-/**
- * Shown by the preview, and only saved where its address is opened: a tab would run it as a
- * document.
- */
+/** Shown by the preview, but downloaded at its own address: a tab would run it as a document. */
 export function isDocument(type: string): boolean {
   return type === 'image/svg+xml' || type === 'application/pdf'
 }

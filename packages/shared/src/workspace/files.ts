@@ -1,28 +1,28 @@
 /**
- * A person's workspace: `GET /api/files` lists a directory, `GET` and `PUT /api/files/content` read
- * and write a file; `GET /api/files/preview` is a page of it for a frame; `/api/files/folder`,
- * `move`, `trash`, `search` and `zip` do what they say.
+ * A user's workspace: `GET /api/files` lists a directory, `GET` and `PUT /api/files/content` read
+ * and write a file; `GET /api/files/preview` is an HTML page for a frame; `/api/files/folder`,
+ * `move`, `trash`, `search` and `zip` do what their names say.
  */
 import { z } from 'zod'
 import { agentUser } from '../account/agent-user.ts'
 import { WITHOUT_NUL } from '../base/storable-text.ts'
 
-/** Of a file in one message of an upload. A file itself has no limit but the disk. */
+/** Bytes in one message of an upload. The file's size is limited by the disk only. */
 export const MAX_PIECE_BYTES = 4 * 1024 * 1024
-/** Entries of a directory in one answer, the first by name. */
+/** Entries of a directory in one response, the first by name. */
 export const MAX_LISTED = 1000
-/** Files that a search tells of. */
+/** Files in a search result. */
 export const MAX_FOUND = 200
-/** What was removed stays for so long, and so many of it; the oldest goes first. */
+/** Limits of the trash by age and number; the oldest is deleted first. */
 export const TRASH_DAYS = 7
 export const MAX_TRASHED = 100
-/** Where it is, below the workspace. */
+/** The trash, below the workspace. */
 export const TRASH = '.tool-outputs/.trash'
 
-/** Of a page (HTML) that is shown in a frame: it is read whole. */
+/** Bytes of an HTML page in a frame: it is read whole. */
 export const MAX_SHOWN_PAGE_BYTES = 8 * 1024 * 1024
 
-/** Of that page: it runs in an origin of its own, and nothing that it knows gets out. */
+/** Headers of that page: it runs in an origin of its own, and its data cannot leave. */
 export const PAGE_HEADERS = {
   'content-security-policy': [
     'sandbox allow-scripts',
@@ -36,7 +36,7 @@ export const PAGE_HEADERS = {
     "form-action 'none'",
     "frame-ancestors 'self'",
   ].join('; '),
-  // No policy of content covers WebRTC, which would carry anything to any address.
+  // CSP does not cover WebRTC, which could send data to any address.
   'connection-allowlist': '()',
   'x-frame-options': 'SAMEORIGIN',
 }
@@ -54,19 +54,19 @@ const workspaceEntry = z.object({
 })
 export type WorkspaceEntry = z.infer<typeof workspaceEntry>
 
-/** `left`: how many more there are. */
+/** `left`: the number of further entries. */
 export const directoryList = z.object({ entries: z.array(workspaceEntry), left: z.number() })
 export type DirectoryList = z.infer<typeof directoryList>
 
-/** Some bytes of a file from an offset on, as base64, and what the file was when they were read. */
+/** Bytes of a file from an offset on, as base64, and its version at that time. */
 export const filePiece = z.object({ size: z.number(), modifiedAt: z.number(), data: z.base64() })
 export type FilePiece = z.infer<typeof filePiece>
 
-/** What a file was when it was read: it is written only where it is that still. */
+/** A file's version when it was read: a write requires that it is unchanged. */
 const fileVersion = z.object({ size: z.number(), modifiedAt: z.number() })
 export type FileVersion = z.infer<typeof fileVersion>
 
-/** As a header of HTTP has it. */
+/** The HTTP header. */
 export const etagOf = ({ size, modifiedAt }: FileVersion): string => `"${size}-${modifiedAt}"`
 
 export function versionOf(etag: string): FileVersion | undefined {
@@ -75,8 +75,8 @@ export function versionOf(etag: string): FileVersion | undefined {
 }
 
 /**
- * Of a piece: `written`, what has arrived of the file. Of the last: its version. `conflict`: it
- * was not what `version` says (null: it is not there), and was left alone.
+ * For a piece: `written`, the bytes received so far. For the last: the file's version. `conflict`:
+ * it differed from `version` (null: missing), and was not changed.
  */
 export const fileWritten = z.union([
   z.object({ written: z.number() }),
@@ -86,32 +86,32 @@ export const fileWritten = z.union([
 export type FileWritten = z.infer<typeof fileWritten>
 
 const foundEntry = workspaceEntry.omit({ name: true }).extend({ path: z.string() })
-/** The best first. `more`: others fit too, or not every directory was looked into. */
+/** Best first. `more`: there are further matches, or unread directories. */
 export const filesFound = z.object({ entries: z.array(foundEntry), more: z.boolean() })
 export type FilesFound = z.infer<typeof filesFound>
 
-/** `id` undoes it. Null: it is gone for good. */
+/** `id` for undo. Null: deleted permanently. */
 export const fileRemoved = z.object({ id: z.string().nullable() })
 export type FileRemoved = z.infer<typeof fileRemoved>
-/** Where it is again. */
+/** The restored path. */
 export const fileRestored = z.object({ path: z.string() })
-/** The last removed first. `path`: where it was. */
+/** Last removed first. `path`: the original one. */
 export const trashList = z.object({
   entries: z.array(z.object({ id: z.string(), path: z.string(), removedAt: z.number() })),
 })
 export type TrashList = z.infer<typeof trashList>
 
 const uploadId = z.string().regex(/^[\w-]{1,64}$/)
-/** Of something in the trash: when it was removed, how deep it was, and a random number. */
+/** An id in the trash: time of removal, depth, and a random number. */
 const trashId = z.string().regex(/^\d{1,16}-\d{1,4}-[0-9a-f]{8}$/)
 
 /** `_sandlot/files`: each ask has its answer above, or `{}`. */
 export const filesParams = z.object({
   user: agentUser,
   ask: z.discriminatedUnion('do', [
-    /** `after`: names behind this one. */
+    /** `after`: names after this one. */
     z.object({ do: z.literal('list'), path, after: z.string().max(255).optional() }),
-    /** `length`: at most so many bytes. */
+    /** `length`: the maximum of bytes. */
     z.object({
       do: z.literal('read'),
       path,
@@ -119,9 +119,9 @@ export const filesParams = z.object({
       length: z.number().int().positive().optional(),
     }),
     /**
-     * Without `replace`, `conflict` where something is. `more`: other pieces of the same `upload`
-     * follow, in order; a repeated one is passed over. What no piece follows for two minutes is
-     * given up.
+     * Without `replace`, `conflict` if the path exists. `more`: other pieces of the same `upload`
+     * follow, in order; a repeated one is ignored. An upload without a piece for two minutes is
+     * dropped.
      */
     z.object({
       do: z.literal('write'),
@@ -133,21 +133,21 @@ export const filesParams = z.object({
       offset: z.int().nonnegative().default(0),
       more: z.boolean().default(false),
     }),
-    /** Give an upload up. Idempotent. */
+    /** Drop an upload. Idempotent. */
     z.object({ do: z.literal('abort'), upload: uploadId }),
     z.object({ do: z.literal('mkdir'), path }),
-    /** `conflict` where something is. A symbolic link is moved itself. */
+    /** `conflict` if the target exists. Moves a symbolic link itself. */
     z.object({ do: z.literal('move'), path, to: path }),
-    /** Into the trash, unless `forever`. Of a symbolic link the link. */
+    /** Into the trash, unless `forever`. Removes a symbolic link itself. */
     z.object({ do: z.literal('remove'), path, forever: z.boolean().default(false) }),
-    /** To where it was, under another name where something is. */
+    /** To the original path, or another name if that exists. */
     z.object({ do: z.literal('restore'), id: trashId }),
     z.object({ do: z.literal('trash') }),
     z.object({ do: z.literal('empty_trash') }),
     z.object({ do: z.literal('search'), query: z.string().max(200), most: z.int().min(1).max(MAX_FOUND) }),
   ]),
 })
-/** As it is sent. */
+/** The sent form, before defaults. */
 export type FilesAsk = z.input<typeof filesParams>['ask']
 export type ParsedFilesAsk = z.infer<typeof filesParams>['ask']
 

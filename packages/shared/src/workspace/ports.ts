@@ -1,6 +1,6 @@
 /**
- * Programs that listen in a person's sandbox: `GET /api/ports`, and one of them opened at an origin
- * of its own by `GET /api/ports/:port/open`.
+ * Listening programs in a user's sandbox: `GET /api/ports`, and one of them at an origin of its own
+ * by `GET /api/ports/:port/open`.
  */
 import { z } from 'zod'
 import { agentUser } from '../account/agent-user.ts'
@@ -10,7 +10,7 @@ export const port = z.coerce.number().int().min(1).max(65_535)
 /** `awake` false: the sandbox is stopped, so nothing listens. */
 export const listeningPorts = z.object({ awake: z.boolean(), ports: z.array(z.int()) })
 
-/** `off`: why no port can be opened, in a sentence that says what to do. */
+/** `off`: the reason that no port can be opened, as a sentence with the next step. */
 export const portList = listeningPorts.extend({ off: z.string().optional() })
 export type PortList = z.infer<typeof portList>
 

@@ -1,4 +1,4 @@
-/** A person's sandbox: `GET /api/sandbox` and what they do with it as a whole. */
+/** A user's sandbox as a whole: `GET /api/sandbox` and its actions. */
 import { z } from 'zod'
 import { agentUser } from '../account/agent-user.ts'
 import { author } from '../chat/shares.ts'
@@ -7,20 +7,20 @@ import { author } from '../chat/shares.ts'
 const amount = z.object({ used: z.number(), limit: z.number().optional() })
 
 /**
- * `none`: not made yet. `starting`: being made, started or connected to. `resting`: paused, as
- * nothing runs in it; the next command wakes it. `stopped`: the next command starts it again.
+ * `none`: not created yet. `starting`: being created, started or connected. `resting`: paused while
+ * idle; the next command wakes it. `stopped`: the next command starts it.
  */
 export const sandboxState = z.enum(['none', 'starting', 'ready', 'resting', 'stopped'])
 
-/** What one uses now. */
+/** Current resource use. */
 export const sandboxUse = z.object({
-  /** Processor time since it started, in milliseconds. */
+  /** Processor time since its start, in milliseconds. */
   cpuMs: z.number(),
   memory: amount,
   processes: amount,
-  /** Of the workspace, in bytes. */
+  /** The workspace, in bytes. */
   disk: amount,
-  /** /tmp and the like, in bytes: they are memory. */
+  /** /tmp and similar, in bytes of memory. */
   scratch: amount,
   /** Commands and terminals. */
   commands: z.number(),
@@ -33,20 +33,20 @@ const startStep = z.enum(['line', 'slot', 'pool', 'container', 'hello', 'proof',
 export const sandboxView = z.object({
   state: sandboxState,
   image: z.string(),
-  /** How it was made ready the last time, or is being, in order; `about`: names and numbers. */
+  /** Steps of the last or current start, in order; `about`: names and numbers. */
   steps: z.array(z.object({ at: z.number(), step: startStep, about: z.string() })).default([]),
-  /** How many processors it may use at once. */
+  /** Limit of concurrent processors. */
   cpus: z.number(),
-  /** Only of one that is `ready`. */
+  /** Only in the state `ready`. */
   use: sandboxUse.optional(),
-  /** What it may reach. `ask`: the agent may ask for more hosts. */
+  /** External access. `ask`: the agent may ask for more hosts. */
   network: z.object({ mode: z.enum(['none', 'egress']), hosts: z.array(z.string()), ask: z.boolean() }),
-  /** What the person may do in it themselves. */
+  /** The user's own permissions in it. */
   allowed: z.object({ terminal: z.boolean(), exec: z.boolean() }),
 })
 export type SandboxView = z.infer<typeof sandboxView>
 
-/** Of a background command. */
+/** A background command's id. */
 const jobId = z.string().regex(/^[0-9a-f]{32}$/, 'a background command’s id is 32 hexadecimal digits')
 
 const backgroundJob = z.object({
@@ -57,13 +57,13 @@ const backgroundJob = z.object({
   startedAt: z.number(),
   /** The chat whose agent started it. */
   session: z.object({ id: z.string(), title: z.string().nullable() }),
-  /** Who asked for it, where that is another person than the owner of the chat. */
+  /** The requester, if not the chat's owner. */
   by: author.optional(),
 })
 export type BackgroundJob = z.infer<typeof backgroundJob>
-/** `GET /api/sandbox/jobs`: what runs in the background, of all chats, oldest first. */
+/** `GET /api/sandbox/jobs`: background commands of all chats, oldest first. */
 export const backgroundJobs = z.object({ jobs: z.array(backgroundJob) })
-/** `GET /api/sandbox/jobs/:id/output`: the last of what it has printed. */
+/** `GET /api/sandbox/jobs/:id/output`: the end of its output. */
 export const jobOutput = z.object({ text: z.string() })
 
 /** `EXT.sandbox`: answered with a `SandboxView`, `backgroundJobs`, a `jobOutput`, `{}`. */
@@ -71,13 +71,13 @@ export const sandboxParams = z.object({
   user: agentUser,
   ask: z.discriminatedUnion('do', [
     z.object({ do: z.literal('view') }),
-    /** Every process ends and /tmp is emptied; the workspace stays. */
+    /** Ends every process and empties /tmp; the workspace stays. */
     z.object({ do: z.literal('reset') }),
-    /** The same, and it is started again by the next command. */
+    /** The same; the next command starts it again. */
     z.object({ do: z.literal('stop') }),
     z.object({ do: z.literal('jobs') }),
     z.object({ do: z.literal('output'), id: jobId }),
-    /** It ends with everything that it started. */
+    /** Ends it with all its children. */
     z.object({ do: z.literal('end'), id: jobId }),
   ]),
 })

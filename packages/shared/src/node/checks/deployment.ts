@@ -1,6 +1,6 @@
 /**
- * What `./sandlot doctor` and the page say alike of one deployment: its Node, its data, its model,
- * its backups and its audit logs.
+ * Checks that `./sandlot doctor` and the page share: Node, data, model, backups and audit logs of
+ * one deployment.
  */
 import { accessSync, constants, existsSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -11,7 +11,7 @@ import { formatBytes } from '../../base/format-bytes.ts'
 import type { AuditChains } from '../../admin/audit.ts'
 import { type BackupStatus, backupStatus } from '../../admin/backup-status.ts'
 
-/** Of the process that asks. */
+/** The calling process. */
 export function nodeCheck(): Finding {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   return check('must', 'node', 'Node', major > 24 || (major === 24 && minor >= 11), {
@@ -50,7 +50,7 @@ function nearestExisting(path: string): string {
 
 const MODEL = ['model', 'Model'] as const
 
-/** `name`: of the model that answers; undefined: the demo. */
+/** `name`: the configured model; undefined: the demo. */
 export function modelCheck(name: string | undefined): Finding {
   return name === undefined
     ? report(...MODEL, 'the demo model answers; set OPENAI_MODEL and OPENAI_API_KEY for a real one')
@@ -68,8 +68,8 @@ export function namelessModel(): Finding {
 }
 
 /**
- * `file`: the status that each backup leaves. `isThere`: asked of the backup’s own file; a process
- * that cannot see its folder does not know.
+ * `file`: the status file of backups. `isThere`: checks for the backup’s own file; absent in a
+ * process that cannot see its folder.
  */
 export function backupCheck(
   file: string,
@@ -98,7 +98,7 @@ export function backupCheck(
 const AUDIT_FIX = 'docs/audit.md says what to do; the last backup has the lines as they were.'
 const AUDIT_NAMES = { agent: 'Audit log of the agent', service: 'Audit log of the service' } as const
 
-/** One finding for each log: every line is as it was written. */
+/** One finding for each log: unchanged or not. */
 export function auditChecks({ chains }: AuditChains): Finding[] {
   return chains.map(({ source, lines, head, problems, problemCount }) => {
     const [id, name] = [`audit-${source}`, AUDIT_NAMES[source]]
@@ -114,7 +114,7 @@ export function auditChecks({ chains }: AuditChains): Finding[] {
   })
 }
 
-/** The logs cannot be looked at. */
+/** The logs are not readable. */
 export function unreadAudit(error: unknown): Finding {
   return failed('must', 'audit', 'Audit log', `It could not be read: ${messageOf(error)}`, AUDIT_FIX)
 }

@@ -9,8 +9,8 @@ const FIX = 'docs/operating.md#tls has what a proxy must pass on.'
 const TIMEOUT_MS = 10_000
 
 /**
- * Whether a running Sandlot is reached at the address that people type, WebSockets too. Asked
- * without a sign-in: Sandlot itself then refuses it, which only it can.
+ * Checks that a running Sandlot is reachable at its public address, including WebSockets. Asked
+ * without a sign-in: only Sandlot itself refuses that.
  */
 export async function publicUrlCheck(publicUrl: string | undefined): Promise<Finding[]> {
   const [id, name] = ['public-url', 'Public address']

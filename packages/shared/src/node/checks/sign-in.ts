@@ -6,8 +6,8 @@ import { readDiscovery } from '../oidc-discovery.ts'
 export const SIGN_IN_FIX = 'docs/sign-in.md has the fields of Keycloak, Entra, Google and Authentik.'
 
 /**
- * For each provider of `SANDLOT_OIDC`: it answers, and is the issuer that is configured. `origin`:
- * the address that people type.
+ * For each provider of `SANDLOT_OIDC`: it answers, and is the configured issuer. `origin`: the
+ * public address.
  */
 export function signInChecks(
   providers: readonly Pick<OidcProviderConfig, 'id' | 'name' | 'issuer'>[],
