@@ -1,6 +1,6 @@
 /**
- * What a failing store means for people, in sentences. Paths and causes are the operator's: they
- * are in the log.
+ * User-facing sentences for store failures. Paths and causes are for the operator: they are in the
+ * log.
  */
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { StorageError, type StorageErrorCode } from './storage-error.ts'
@@ -58,12 +58,12 @@ const AT_SIGN_IN: Words = {
   ],
 }
 
-/** A `StorageError` of the chats in plain words; anything else as it is. */
+/** A `StorageError` of the chats in plain words; any other error unchanged. */
 export function toUserError(thrown: unknown): unknown {
   return said(thrown, IN_CHATS)
 }
 
-/** The same of the accounts. */
+/** The same for the accounts. */
 export function toAccountUserError(thrown: unknown): unknown {
   return said(thrown, AT_SIGN_IN)
 }
@@ -73,7 +73,7 @@ function said(thrown: unknown, all: Words): unknown {
   return words === undefined ? thrown : new SandlotError(words[0], words[1], { cause: thrown })
 }
 
-/** Of a store that cannot be used, for the public `/readyz`: without its path. */
+/** For the public `/readyz`: an unusable store, without its path. */
 export function healthText(problem: StorageError | undefined): string {
   if (problem === undefined) return 'can be read and written'
   if (problem.code === 'full') return 'cannot be written: the disk is full; make room'
@@ -83,8 +83,7 @@ export function healthText(problem: StorageError | undefined): string {
 }
 
 /**
- * Why a process cannot start, where its files are the reason: one sentence. Undefined: it is
- * something else.
+ * One sentence with the reason that a process cannot start, if its files cause it; else undefined.
  */
 export function startProblem(thrown: unknown): string | undefined {
   if (thrown instanceof StorageError) return thrown.message

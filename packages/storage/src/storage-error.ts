@@ -1,37 +1,37 @@
 /**
- * Why a database cannot be used. `SandlotError` is for what a caller of a store did wrong; this is
- * for operators.
+ * Reasons that a database is unusable, for operators. `SandlotError` is for mistakes of a store's
+ * caller.
  */
 export type StorageErrorCode =
   /** The file cannot be opened or is no database. */
   | 'cannot_open'
   /** Another process holds the lock. */
   | 'locked'
-  /** There is no space left where the database is. */
+  /** The database's disk is full. */
   | 'full'
-  /** The disk, or what it is on, refused a read or a write. */
+  /** The disk, or its device, refused a read or a write. */
   | 'io'
-  /** No connection to the server of the database could be had, or it ended one. */
+  /** No connection to the database's server, or a closed one. */
   | 'unreachable'
   /** A newer Sandlot has migrated this file. */
   | 'newer_schema'
-  /** A reader waited for the writer to make or migrate the file, and it did not. */
+  /** The writer did not create or migrate the file in time. */
   | 'not_migrated'
   | 'migration_failed'
-  /** There is a Sandlot where another one should be brought. */
+  /** The target of a move already contains a Sandlot. */
   | 'not_empty'
-  /** What was begun with other files. */
+  /** A move was begun with other files. */
   | 'other_source'
-  /** Another agent that lives keeps people's files on another engine. */
+  /** A living agent keeps files on another engine. */
   | 'other_engine'
-  /** Another agent has taken the session over: stop working on it. */
+  /** Another agent has taken over the session: stop working on it. */
   | 'not_owner'
-  /** A stored value does not have the shape that it was stored with. */
+  /** A stored value has an invalid shape. */
   | 'corrupt'
 
 /**
- * Every failure of a database as a whole. `message` names the file and ends with what to do where
- * that is known.
+ * Every failure of a database as a whole. `message` names the file and ends with the next step if
+ * known.
  */
 export class StorageError extends Error {
   override readonly name = 'StorageError'
@@ -51,7 +51,7 @@ export function notOwner(sessionId: string): StorageError {
   )
 }
 
-/** The database as a whole does not work now: what failed may succeed later as it is. */
+/** The database as a whole does not work now: the same operation may succeed later. */
 export function isOutage(error: unknown): boolean {
   return error instanceof StorageError && (error.code === 'io' || error.code === 'unreachable')
 }
@@ -62,7 +62,7 @@ const REFUSED = /^((22|23|44|54|P0)[0-9A-Z]{3}|SQLITE_(CONSTRAINT|TOOBIG|MISMATC
 /** The database works and refuses this value, now and later. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof StorageError) return false
-  // V8's own, of JSON that is longer than a text may be.
+  // V8's own, for JSON longer than the longest string.
   if (error.message === 'Invalid string length') return true
   // A store throws some of them as the cause of a typed error.
   return (

@@ -46,7 +46,7 @@ export async function accountOf(db: Kysely<AccountsSchema>, user: UserRow): Prom
   )
 }
 
-/** True: only its person has named the address of this account. */
+/** True: the address of this account is unconfirmed. */
 export async function isUnproven(db: Kysely<AccountsSchema>, userId: string): Promise<boolean> {
   const found = await db
     .selectFrom('unproven_address')

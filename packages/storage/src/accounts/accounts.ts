@@ -32,17 +32,17 @@ import { type SignInsStore, makeSignIns } from './sign-ins.ts'
 import { makeTeams, teamsWith } from './teams.ts'
 import { storedUploads } from './uploads.ts'
 
-/** Random letters and digits: too many to guess, and still possible to type. */
+/** Random letters and digits: unguessable, and still possible to type. */
 const NEW_PASSWORD_CHARS = 20
 
 interface AccountsOptions extends AuthOptions {
-  /** How long another process that has them open is waited for, in milliseconds. Default 10,000. */
+  /** Milliseconds to wait for another process that has them open. Default 10,000. */
   waitMs?: number
 }
 
 /**
- * `where`: path of a file, or address of PostgreSQL. Throws `StorageError` as `openStore` does; of
- * a file `locked` also while another process has it open.
+ * `where`: path of a file, or address of PostgreSQL. Throws `StorageError` like `openStore`; for a
+ * file `locked` also while another process has it open.
  */
 export async function openAccounts(where: string, options: AccountsOptions): Promise<AccountsStore> {
   const lock = isPostgres(where) ? undefined : await waitForLock(`${where}.writing`, options.waitMs ?? 10_000)
@@ -114,9 +114,7 @@ function makeStore(
 > {
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
-  /**
-   * Set-ups wait for each other: hashing a password takes longer than the race between two of them.
-   */
+  /** Set-ups are serialised: hashing a password takes longer than the race between two of them. */
   const lock = createKeyedLock()
 
   return {
@@ -164,7 +162,7 @@ function makeStore(
   }
 }
 
-/** One after the other over all services; not as a transaction, since better-auth has its own. */
+/** Serialised across all services; not as a transaction, since better-auth has its own. */
 async function aloneOfAll<T>(db: Kysely<AccountsSchema>, work: () => Promise<T>): Promise<T> {
   if (dialectOf(db) === 'sqlite') return work()
   return db.connection().execute(async (held) => {
@@ -177,17 +175,14 @@ async function aloneOfAll<T>(db: Kysely<AccountsSchema>, work: () => Promise<T>)
   })
 }
 
-/** Throws `StorageError` when they cannot be read, or not be written. */
+/** Throws `StorageError` when they cannot be read or written. */
 async function ping(db: Kysely<AccountsSchema>, health: Health): Promise<void> {
   await db.selectFrom('auth_user').select('id').limit(1).execute()
   const problem = await health.problem()
   if (problem !== undefined) throw problem
 }
 
-/**
- * What of the accounts can be read beside the process that writes them. Throws `StorageError` as
- * `openStoreReader` does.
- */
+/** Reads from another process than the writer. Throws `StorageError` like `openStoreReader`. */
 export async function readAccounts(
   where: string,
 ): Promise<{ users: Account[]; teams: Team[]; removed: Removal[] }> {
@@ -201,7 +196,7 @@ export async function readAccounts(
   }
 }
 
-/** As `readAccounts`: whether every line of the audit log is as it was written. */
+/** Checks every line of the audit log. Throws like `readAccounts`. */
 export async function readAccountsAudit(where: string): Promise<ChainState> {
   const { db, close } = await openStoreReader<AccountsSchema>(where, 'accounts', accountsMigrations, {
     waitMs: 0,

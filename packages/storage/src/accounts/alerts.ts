@@ -1,9 +1,9 @@
-/** How the alerts to an operator stand, so that a restart says nothing twice. */
+/** State of the operator's alerts, so that a restart repeats none. */
 import type { Kysely } from 'kysely'
 import type { AccountsSchema } from '../tables/accounts.ts'
 
 export interface AlertsStore {
-  /** By kind, as they were put. */
+  /** By kind, unchanged from `put`. */
   all(): Promise<ReadonlyMap<string, string>>
   put(kind: string, state: string): Promise<void>
 }
@@ -24,7 +24,6 @@ export function makeAlerts(db: Kysely<AccountsSchema>): AlertsStore {
   }
 }
 
-/** A migration. */
 export async function addAlerts({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('alert_state')

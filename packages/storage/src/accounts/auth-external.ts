@@ -1,7 +1,7 @@
 /**
- * Sign-in by providers through better-auth's `genericOAuth`. better-auth keeps the state of a flow,
- * PKCE and the nonce, and writes accounts and sign-ins; requests to the provider and the checks of
- * ID tokens are the provider's (`ExternalProvider`), and who may come in is `external.ts`'s.
+ * Sign-in by providers through better-auth's `genericOAuth`. better-auth stores the state of a
+ * flow, PKCE and the nonce, and writes accounts and sign-ins; `ExternalProvider` sends requests to
+ * the provider and checks ID tokens; `external.ts` decides who may sign in.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { SandlotError } from '@sandlot/shared/base/errors'
@@ -26,15 +26,15 @@ interface FlowsOptions {
   db: Kysely<AccountsSchema>
   auth: BetterAuth
   headersOf: (from: Origin) => Headers
-  /** The sign-in that an answer with these headers has begun. */
+  /** The sign-in that a response with these headers has created. */
   begun: (headers: Headers) => Promise<SignedIn>
 }
 
-/** What is found out while better-auth finishes one flow. */
+/** Results collected while better-auth finishes one flow. */
 interface Attempt {
-  /** As this sign-in has it: an invitation lets in more than the configuration. */
+  /** The provider of this sign-in: an invitation admits more people than the configuration. */
   provider: ExternalProvider
-  /** The sign-in of the browser that came back. */
+  /** The sign-in of the returning browser. */
   signInId: string | undefined
   nonce?: string
   accessToken?: string | undefined
@@ -51,20 +51,20 @@ interface Attempt {
 const NOT_BEGUN_HERE = 'This sign-in was not begun here, or took too long. Try again.'
 const SIGN_IN_ENDED = 'Your sign-in here has ended meanwhile. Sign in, and link it again.'
 
-/** In the state of a flow: the key of the provider, and of a link the sign-in. */
+/** In the state of a flow: the provider's key, and for a link the sign-in. */
 const BEGUN_AT = 'sandlotProvider'
 const BEGUN_BY = 'sandlotSignIn'
 
-/** Where better-auth sends browsers in vain; we answer them ourselves. */
+/** better-auth's redirect after a failure; we replace it. */
 const ERROR_PATH = '/sign-in'
 
 export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions): ExternalFlows {
   const { api, $context } = auth
   const attempts = new AsyncLocalStorage<Attempt>()
-  /** By key of the provider, what better-auth has of it now. */
+  /** better-auth's current configuration, by provider key. */
   const registered = new Map<string, string>()
 
-  /** better-auth swallows some of what hooks throw. */
+  /** better-auth swallows some exceptions of hooks. */
   const noting = async <T>(step: (attempt: Attempt) => Promise<T>): Promise<T> => {
     const attempt = attempts.getStore()
     if (attempt === undefined) throw new Error('accounts: a provider answered outside of a sign-in')
@@ -76,7 +76,7 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
     }
   }
 
-  /** Before a code is sent. Throws where the flow was begun at another provider or sign-in. */
+  /** Before the code is exchanged. Throws if the flow was begun at another provider or sign-in. */
   const checkState = async (provider: ExternalProvider, attempt: Attempt): Promise<void> => {
     const state = await getOAuthState()
     attempt.returnTo = state?.callbackURL
@@ -117,7 +117,7 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
     return { ...identity, email: match?.email ?? identity.email ?? '' }
   }
 
-  /** Makes better-auth know the provider as its discovery says now. Throws `not_ready`. */
+  /** Registers the provider with better-auth by its current discovery. Throws `not_ready`. */
   const register = async (provider: ExternalProvider): Promise<void> => {
     const { authorization, issuer } = await provider.endpoints()
     const now = JSON.stringify([authorization, issuer])
@@ -137,14 +137,14 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
             noting(async (attempt) => {
               await checkState(provider, attempt)
               const { idToken, accessToken } = await provider.exchange(code, codeVerifier)
-              // Not kept with the account: it is of use for this sign-in alone.
+              // Not stored with the account: it is only used for this sign-in.
               attempt.accessToken = accessToken
               return { idToken }
             }),
           getUserInfo: () =>
             noting(async (attempt) => {
               const { subject, name, email } = await decide(attempt.provider, attempt)
-              // `decide` has asked for what matters of it.
+              // `decide` has requested the relevant claims.
               return { id: subject, sub: subject, name, email, emailVerified: true }
             }),
           accountSubject: ({ profile }) => String(profile.sub),
@@ -197,7 +197,7 @@ export function makeExternalFlows({ db, auth, headersOf, begun }: FlowsOptions):
       await register(provider).catch(refuse)
       const headers = headersOf(from)
       headers.set('cookie', cookie)
-      // Some of what hooks throw comes out here, and some becomes a redirect.
+      // Some exceptions of hooks arrive here, and some become a redirect.
       const response = await attempts
         .run(attempt, () =>
           api.callbackOAuth({ params: { id: provider.key }, query, headers, asResponse: true }),
@@ -231,7 +231,7 @@ function flowOf({ key }: ExternalProvider, returnTo: string, signInId?: string) 
   }
 }
 
-/** What better-auth itself refused, by its code. */
+/** A refusal of better-auth, by its code. */
 function problemOf(error: string, provider: string, query: Readonly<Record<string, string>>): string {
   const said = query['error'] === undefined ? undefined : (query['error_description'] ?? query['error'])
   if (said !== undefined) return `${provider} refused: ${said.slice(0, 300)}`

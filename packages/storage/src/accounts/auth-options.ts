@@ -13,24 +13,21 @@ import type { AccountsSchema } from '../tables/accounts.ts'
 export interface AuthOptions {
   /** Signs the cookies. At least 32 random characters. */
   secret: string
-  /** The address people type; `https:` makes the cookies `Secure`. */
+  /** The public address; `https:` makes the cookies `Secure`. */
   publicUrl: string
 }
 
-/** A week; prolonged at most once a day. */
+/** A week; extended at most once a day. */
 const SIGN_IN_SECONDS = 7 * 24 * 60 * 60
 const PROLONG_AFTER_SECONDS = 24 * 60 * 60
-/**
- * Set by us from the connection, never by a client: the headers that better-auth sees are made
- * here.
- */
+/** Set by us from the connection, never by a client: better-auth's headers are made here. */
 export const IP_HEADER = 'x-sandlot-client-ip'
 
-/** What better-auth has no endpoint for. */
+/** Endpoints that better-auth lacks. */
 const ours = {
   id: 'sandlot',
   endpoints: {
-    /** Another sign-in in place of the one that asks. */
+    /** Replaces the sign-in of the request. */
     renewSignIn: createAuthEndpoint(
       '/sandlot/renew-sign-in',
       { method: 'POST', use: [sensitiveSessionMiddleware] },
@@ -63,7 +60,7 @@ export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
     },
     account: {
       modelName: 'auth_account',
-      // `external.ts` decides who is linked; what is left to better-auth is not to refuse it.
+      // `external.ts` decides on links; better-auth must not refuse them.
       accountLinking: { requireLocalEmailVerified: false, allowDifferentEmails: true },
     },
     verification: { modelName: 'auth_verification' },
@@ -77,8 +74,7 @@ export function authOptions(db: Kysely<AccountsSchema>, options: AuthOptions) {
         verify: (given: { hash: string; password: string }) => passwords.verify(given),
       },
     },
-    // Limits are the service's, by address and by account; better-auth's own count requests only by
-    // address.
+    // The service limits by address and by account; better-auth's own limits count only by address.
     rateLimit: { enabled: false },
     advanced: {
       cookiePrefix: 'sandlot',

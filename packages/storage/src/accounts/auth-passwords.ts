@@ -4,7 +4,7 @@ import { hash, verify } from '@node-rs/argon2'
 import { type Gate, createGate } from '@sandlot/shared/async/keyed-lock'
 import { SandlotError } from '@sandlot/shared/base/errors'
 
-/** Cores for each hash that runs: the others stay free for everything else. */
+/** Cores per running hash: the others stay free for other work. */
 const CORES_PER_HASH = 2
 const MOST_WAITING = 32
 /** A full queue is half empty after this time, also on a slow machine. */
@@ -31,7 +31,10 @@ export class PasswordHasher {
     return this.run(() => verify(given.hash, given.password))
   }
 
-  /** Runs `work` in its turn. Throws `rate_limited` without running it when the queue is full. */
+  /**
+   * Runs `work` when a slot is free. Throws `rate_limited` without running it when the queue is
+   * full.
+   */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#pending >= this.#most)
       throw new SandlotError(

@@ -1,4 +1,4 @@
-/** The second factor through better-auth's plugin: codes of an app, and recovery codes. */
+/** The second factor through better-auth's plugin: an app's codes, and recovery codes. */
 import { createHash } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { NewSecondFactor } from '@sandlot/shared/account/sign-in-api'
@@ -11,15 +11,15 @@ import type { Origin, SignedIn } from '../tables/account-records.ts'
 
 export interface SecondFactors {
   isOn(userId: string): Promise<boolean>
-  /** Throws `forbidden` (not the password) and `conflict` (there is one). */
+  /** Throws `forbidden` (wrong password) and `conflict` (already active). */
   begin(cookie: string, password: string): Promise<NewSecondFactor>
-  /** From now on it is asked for. Throws `forbidden` for a wrong code. */
+  /** Activates it. Throws `forbidden` for a wrong code. */
   confirm(cookie: string, code: string): Promise<SignedIn>
-  /** Throws `forbidden`: not the password, or a wrong code. */
+  /** Throws `forbidden`: wrong password or code. */
   disable(cookie: string, password: string, code: string): Promise<SignedIn>
-  /** As an administrator, of a person who has lost it. */
+  /** By an administrator, for a person who has lost it. */
   remove(userId: string): Promise<void>
-  /** Address of the account whose sign-in waits for a code. */
+  /** The account's address of a sign-in that waits for a code. */
   waiting(cookie: string): Promise<string | undefined>
   /** Finishes that sign-in. Throws `unauthenticated`. */
   finish(cookie: string, code: string, from: Origin): Promise<SignedIn>
@@ -35,7 +35,7 @@ interface SecondFactorOptions {
 const MODEL = 'twoFactor'
 const THERE_IS_ONE = 'There is a second factor already. Disable it first.'
 const WRONG_CODE = 'That code isn’t valid. Each code works once; wait for the next one.'
-/** Of rows for codes that were used, in the table of what is valid for a while. */
+/** Prefix of rows for used codes, in `auth_verification`. */
 const USED = 'totp-used-'
 /** Longer than a code is accepted. */
 const USED_MS = 2 * 60_000
@@ -50,7 +50,7 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
     const asking = await api.getSession({ headers, query: { disableRefresh: true } })
     return asking === null ? undefined : credentialOf(db, 'id', asking.user.id)
   }
-  /** Whose sign-in waits for a code. */
+  /** The user of a sign-in that waits for a code. */
   const waitingUser = async (cookie: string): Promise<string | undefined> => {
     const [, value = ''] = challengeOf(cookie)?.split('=') ?? []
     const identifier = decoded(value).split('.')[0] ?? ''
@@ -58,7 +58,7 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
     return (await (await $context).internalAdapter.findVerificationValue(identifier))?.value
   }
 
-  /** The headers of the answer. Throws `APIError`. `by`: an app, or recovery codes too. */
+  /** The response's headers. Throws `APIError`. `by`: an app only, or recovery codes too. */
   const verify = async (
     userId: string | undefined,
     code: string,
@@ -97,7 +97,7 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
     async disable(cookie, password, code) {
       const known = await signedInAs(cookie)
       const { password: passwords } = await $context
-      // Before the code, which counts once.
+      // Before the code, which is valid once.
       if (known !== undefined && !(await passwords.verify({ hash: known.hash, password })))
         throw new SandlotError('forbidden', WRONG_PASSWORD)
       const headers = new Headers({ cookie })
@@ -123,7 +123,7 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
       const userId = await waitingUser(cookie)
       const known = userId === undefined ? undefined : await credentialOf(db, 'id', userId)
       const headers = headersOf(from)
-      // Without that of a sign-in, whose own account would be meant.
+      // Without the cookie of a sign-in, which would select its account.
       headers.set('cookie', challengeOf(cookie) ?? '')
       return ifStillOwner(db, known, async () => {
         try {
@@ -142,13 +142,13 @@ export function makeSecondFactors({ db, auth, headersOf, begun }: SecondFactorOp
   }
 }
 
-/** Marks a code of an app as used by this person, at all services; false: it was. */
+/** Marks a code of an app as used by this person, at all services; false: it was used. */
 async function isUnused(
   db: Kysely<AccountsSchema>,
   userId: string | undefined,
   code: string,
 ): Promise<boolean> {
-  // Recovery codes are used up by themselves.
+  // better-auth itself invalidates recovery codes.
   if (userId === undefined || !APP_CODE.test(code)) return true
   const now = Date.now()
   const [at, expiresAt] = [new Date(now).toISOString(), new Date(now + USED_MS).toISOString()]
@@ -166,7 +166,7 @@ async function isUnused(
   return marked === 1n
 }
 
-/** The one cookie that says which sign-in waits for a code. */
+/** The cookie that identifies the waiting sign-in. */
 function challengeOf(cookie: string): string | undefined {
   return cookie.split(/;\s*/).find((pair) => COOKIE.test(pair.split('=')[0] ?? ''))
 }
@@ -179,7 +179,7 @@ function decoded(value: string): string {
   }
 }
 
-/** Rejects with what people can be shown of an `APIError`. */
+/** Converts an `APIError` into an error that is safe to show. */
 async function translated<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,6 +1,6 @@
 /**
- * better-auth, which only the files `auth*.ts` import, and what is specific to it: headers,
- * cookies, its errors.
+ * better-auth, imported only by the files `auth*.ts`, and its specifics: headers, cookies, its
+ * errors.
  */
 import { createHash } from 'node:crypto'
 import { type Account, MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/account/api'
@@ -54,11 +54,11 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     }
   }
 
-  /** The sign-in that an answer with these headers has begun. */
+  /** The sign-in that a response with these headers has created. */
   const begun = async (headers: Headers): Promise<SignedIn> => {
     const setCookies = headers.getSetCookie()
     const signedIn = await find(cookieOf(setCookies))
-    // What ends all sign-ins has ended it already.
+    // A change that ends all sign-ins has ended it already.
     if (signedIn === undefined)
       throw new SandlotError('unauthenticated', 'This sign-in has ended. Sign in again.')
     return { ...signedIn, setCookies }
@@ -95,7 +95,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     },
     async changePassword(cookie, { current, password }) {
       const headers = new Headers({ cookie })
-      // Without refresh, since a prolonged cookie would be lost here.
+      // Without refresh, since an extended cookie would be lost here.
       const asking = await api.getSession({ headers, query: { disableRefresh: true } })
       if (asking === null) throw new SandlotError('unauthenticated', SIGN_IN_FIRST)
       const known = await credentialOf(db, 'id', asking.user.id)
@@ -130,7 +130,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
     tickets: {
       async put(key, value, validMs) {
         const { internalAdapter } = await $context
-        // better-auth removes what has expired when it looks for something of its own.
+        // better-auth removes expired rows only when it looks for its own.
         await db
           .deleteFrom('auth_verification')
           .where('identifier', 'like', `${TICKET}%`)
@@ -151,7 +151,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
   }
 }
 
-/** Who can read the database must not get in by it. */
+/** Hashed: read access to the database must not be enough to sign in. */
 function ticketOf(key: string): string {
   return `${TICKET}${createHash('sha256').update(key).digest('hex')}`
 }
@@ -169,7 +169,8 @@ function cookieOf(setCookies: readonly string[]): string {
 }
 
 /**
- * better-auth's refusals as ours. Its texts are safe to show; whatever else is thrown stays a bug.
+ * better-auth's refusals as `SandlotError`. Its texts are safe to show; any other exception stays a
+ * bug.
  */
 function translate(error: unknown): unknown {
   if (!(error instanceof APIError)) return error

@@ -1,7 +1,7 @@
 /**
- * A password as sign-ins are checked against it, and its change. Sign-ins run at several services
- * and checking a password takes a while: each is checked again after it was begun and before its
- * browser learns of it, so that none outlives what it was checked against.
+ * The password of an account as checked by sign-ins, and its change. Sign-ins run at several
+ * services and a check takes a while: each is checked again after it was created and before its
+ * browser receives it, so that none outlives its credential.
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { newId } from '@sandlot/shared/base/ids'
@@ -10,21 +10,21 @@ import { dialectOf } from '../database/dialect.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
 import { SecondFactorNeeded, type SignedIn } from '../tables/account-records.ts'
 
-/** What a sign-in is checked against. */
+/** The credential of a sign-in. */
 export interface Credential {
   userId: string
-  /** Of the password. */
+  /** The password's. */
   hash: string
-  /** Whether a code is asked for as well. */
+  /** A code is required as well. */
   secondFactor: boolean
 }
 
 interface NewPassword {
   userId: string
   hash: string
-  /** That of the password which it replaces, and no other. Absent: of any. */
+  /** Only replaces this hash. Absent: any. */
   instead?: string
-  /** The one sign-in that does not end. */
+  /** The one sign-in that stays. */
   kept?: string
 }
 
@@ -32,10 +32,10 @@ export const WRONG_PASSWORD = 'That is not your current password.'
 
 /** better-auth's provider id of a password. */
 export const PASSWORD = 'credential'
-/** Of its identifiers of sign-ins that wait for a code. */
+/** Prefix of identifiers of sign-ins that wait for a code. */
 const CHALLENGE = '2fa-%'
 
-/** Undefined: there is no such person, or they have no password. */
+/** Undefined: unknown person, or without a password. */
 export async function credentialOf(
   db: Kysely<AccountsSchema>,
   by: 'id' | 'email',
@@ -53,8 +53,8 @@ export async function credentialOf(
 }
 
 /**
- * `begin`, and what it has begun ends where `known` is not so any more. `known` is what was read
- * before it; undefined: there is nothing to check. Throws `unauthenticated`.
+ * Runs `begin`, and ends its sign-in if `known` has changed since. `known`: the credential read
+ * before; undefined: no check. Throws `unauthenticated`.
  */
 export async function ifStillOwner(
   db: Kysely<AccountsSchema>,
@@ -75,10 +75,7 @@ export async function ifStillOwner(
   return begun.value
 }
 
-/**
- * Waits for a change that is under way. One that begins after this ends all sign-ins, also that
- * which was checked.
- */
+/** Waits for a change in progress. A later one ends all sign-ins, including the checked one. */
 async function holds(db: Kysely<AccountsSchema>, known: Credential): Promise<boolean> {
   const found = await db
     .selectFrom('auth_account')
@@ -89,7 +86,7 @@ async function holds(db: Kysely<AccountsSchema>, known: Credential): Promise<boo
     .$if(dialectOf(db) === 'postgres', (query) => query.forShare())
     .executeTakeFirst()
   if (found === undefined) return false
-  // The change that turns this on ends all other sign-ins afterwards.
+  // Activating it ends all other sign-ins afterwards.
   return (await credentialOf(db, 'id', known.userId))?.secondFactor === known.secondFactor
 }
 
@@ -100,7 +97,7 @@ export async function replacePassword(
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const now = new Date().toISOString()
-    // First: who checks a sign-in waits for this row from now on.
+    // First: later checks of sign-ins wait for this row.
     const changed = await trx
       .updateTable('auth_account')
       .set({ password: hash, updatedAt: now })

@@ -1,6 +1,6 @@
 /**
- * People who sign in by a provider: the seam to that provider, who may come in with an identity,
- * and the role that groups give.
+ * Sign-in by a provider: the interface of a provider, the identities that may sign in, and the role
+ * from groups.
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type Role, role } from '@sandlot/shared/account/role'
@@ -10,21 +10,21 @@ import { PASSWORD } from './credentials.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
 import type { Origin, SignedIn } from '../tables/account-records.ts'
 
-/** Of a person whose ID token has been verified. */
+/** From a verified ID token. */
 export interface ExternalIdentity {
   /** Stable, and unique at the provider. */
   subject: string
   name: string
   email: string | undefined
-  /** The provider verified it, or is trusted to name only such. */
+  /** Verified by the provider, or the provider is trusted to do so. */
   emailVerified: boolean
-  /** That groups give; null: none of them does. Absent: groups give no roles, or were not told. */
+  /** From groups; null: no group gives a role. Absent: groups give no roles, or are not known. */
   role?: Role | null
-  /** Names of the teams that groups give. Absent: groups give no teams, or were not told. */
+  /** Names of teams from groups. Absent: groups give no teams, or are not known. */
   teams?: string[]
-  /** Why the provider's rules do not let the person in. */
+  /** The reason that the provider's rules refuse the person. */
   refused?: string
-  /** The provider did not tell what they ask for: refused now, and nothing ends or is taken. */
+  /** Required claims are missing: refused now, without ending sign-ins or removing roles. */
   unproven?: true
 }
 
@@ -33,7 +33,7 @@ export interface ExternalTokens {
   accessToken: string | undefined
 }
 
-/** One provider. Every method throws `SandlotError` with what people can be shown. */
+/** One provider. Every method throws `SandlotError` with a text that is safe to show. */
 export interface ExternalProvider {
   /** Fixed for its issuer; with a subject the key of an identity. */
   readonly key: string
@@ -41,7 +41,7 @@ export interface ExternalProvider {
   readonly clientId: string
   readonly redirectUri: string
   readonly scopes: string[]
-  /** Whether a person without an account gets one. */
+  /** Creates accounts for new people. */
   readonly signUp: boolean
   endpoints(): Promise<{ authorization: string; issuer: string }>
   exchange(code: string, codeVerifier: string): Promise<ExternalTokens>
@@ -52,30 +52,30 @@ export interface ExternalProvider {
   ): Promise<ExternalIdentity>
 }
 
-/** What becomes of a sign-in by a provider. */
+/** The result of a sign-in by a provider. */
 interface ExternalOutcome {
-  /** Undefined where the way in was added to an account that is signed in already. */
+  /** Undefined if the provider was linked to an account that is signed in already. */
   signedIn: SignedIn | undefined
   identity: ExternalIdentity
-  /** The account got this way in just now: by the address, or by asking for it. */
+  /** The account was linked just now: by its address, or on request. */
   linked: boolean
   created: boolean
 }
 
-/** The browser is sent to `url` with these cookies. */
+/** The browser is redirected to `url` with these cookies. */
 export interface ExternalBegin {
   url: string
   setCookies: string[]
 }
 
-/** A sign-in that did not come to be. */
+/** A refused sign-in. */
 export class ExternalRefusal extends Error {
   override readonly name = 'ExternalRefusal'
   readonly reason: SandlotError
   readonly returnTo: string | undefined
-  /** Whether an account was to get this way in. */
+  /** True for the attempt to link an account. */
   readonly linking: boolean
-  /** Who came in this way before, and does not any more: their sign-ins have ended. */
+  /** A former user of this identity who may not sign in any more: their sign-ins have ended. */
   readonly excluded: string | undefined
 
   constructor(
@@ -91,11 +91,11 @@ export class ExternalRefusal extends Error {
 }
 
 export interface ExternalFlows {
-  /** Throws `not_ready` where the provider cannot be used. `returnTo` is a path of ours. */
+  /** Throws `not_ready` if the provider is unusable. `returnTo`: a path of ours. */
   begin(provider: ExternalProvider, returnTo: string): Promise<ExternalBegin>
-  /** As `begin`; the account that this `Cookie` header signs in gets the way in. */
+  /** Like `begin`; links the account that this `Cookie` header signs in. */
   beginLink(provider: ExternalProvider, returnTo: string, cookie: string): Promise<ExternalBegin>
-  /** The browser is back, with this query. Throws `ExternalRefusal`. */
+  /** The browser has returned with this query. Throws `ExternalRefusal`. */
   finish(
     provider: ExternalProvider,
     query: Readonly<Record<string, string>>,
@@ -107,16 +107,16 @@ export interface ExternalFlows {
 export interface ExternalSignIns extends ExternalFlows {
   /** Oldest first. */
   links(userId: string): Promise<{ key: string; linkedAt: number }[]>
-  /** False: there is none. Throws `conflict` for the only way in. */
+  /** False: not linked. Throws `conflict` for the only way to sign in. */
   unlink(userId: string, key: string): Promise<boolean>
   hasPassword(userId: string): Promise<boolean>
-  /** The role by groups from now on. */
+  /** Sets the role from groups. */
   setGroupRole(userId: string, given: Role | null): Promise<GroupRoleChange>
-  /** By which provider a sign-in began, and its latest ID token. */
+  /** The provider of a sign-in, and its latest ID token. */
   originOf(signInId: string): Promise<{ key: string; idToken: string | undefined } | undefined>
 }
 
-/** `kept`: the role that groups do not take. */
+/** `kept`: a role that groups cannot remove. */
 interface GroupRoleChange {
   before: Role
   after: Role
@@ -141,7 +141,7 @@ export function makeExternal(db: Kysely<AccountsSchema>, flows: ExternalFlows): 
   }
 }
 
-/** The user who came in with this identity before. */
+/** The user who signed in with this identity before. */
 export async function ownerOf(
   db: Kysely<AccountsSchema>,
   key: string,
@@ -156,7 +156,7 @@ export async function ownerOf(
     .executeTakeFirst()
 }
 
-/** The user whom an identity signs in; undefined: a new one. Throws why it may not. */
+/** The user of an identity; undefined: a new one. Throws the reason of a refusal. */
 export async function matchIdentity(
   db: Kysely<AccountsSchema>,
   { key, name: provider, signUp }: Pick<ExternalProvider, 'key' | 'name' | 'signUp'>,
@@ -192,7 +192,7 @@ export async function matchIdentity(
       'forbidden',
       `${email} is an administrator here, and is not linked to ${provider}. Sign in with the password, then link ${provider} under Settings → Sign-in & security.`,
     )
-  // Else who named this address first would get the account of the person who has it.
+  // Otherwise the first person to enter this address would get its owner's account.
   if (await isUnproven(db, user.id))
     throw new SandlotError(
       'forbidden',
@@ -206,7 +206,7 @@ export async function matchIdentity(
   return { email: user.email, linked: false }
 }
 
-/** Throws `conflict` where an identity cannot become a way in of this account. */
+/** Throws `conflict` if an identity cannot be linked to this account. */
 export async function checkLink(
   db: Kysely<AccountsSchema>,
   { key, name: provider }: Pick<ExternalProvider, 'key' | 'name'>,
@@ -266,8 +266,8 @@ async function unlink(db: Kysely<AccountsSchema>, userId: string, key: string): 
 }
 
 /**
- * Groups give a role in place of the person's own, which comes back when they do not any more. An
- * administrator by an administrator stays one, and so does the last one.
+ * Groups replace the person's own role, which returns when they no longer do. An administrator
+ * appointed by an administrator stays one, and so does the last one.
  */
 async function setGroupRole(
   db: Kysely<AccountsSchema>,
@@ -279,7 +279,7 @@ async function setGroupRole(
     if (user === undefined) throw new SandlotError('not_found', 'There is no such person.')
     const before = role.parse(user.role ?? 'member')
     const row = await trx.selectFrom('group_role').selectAll().where('userId', '=', userId).executeTakeFirst()
-    // A role that differs from what groups gave was set by an administrator since.
+    // A role other than the one from groups was set by an administrator since.
     const own = row !== undefined && row.given === before ? row.own : before
     const after = own === 'admin' ? 'admin' : (given ?? own)
     if (before === 'admin' && after !== 'admin' && (await isLastAdministrator(trx)))

@@ -15,28 +15,28 @@ const TOKEN_CHARS = 40
 type NewInvitation = Pick<Invitation, 'role' | 'teams' | 'email' | 'createdBy' | 'expiresAt'>
 
 export interface TakenInvitation {
-  /** The only address that it is for; null: any. */
+  /** The only permitted address; null: any. */
   email: string | null
-  /** The role and the teams of the invitation. */
+  /** Applies the role and the teams of the invitation. */
   give(user: Account): Promise<void>
   release(): Promise<void>
 }
 
 export interface InvitationsStore {
-  /** The only time that the token is seen. */
+  /** The only time that the token is visible. */
   create(invitation: NewInvitation): Promise<Invitation & { token: string }>
   /** Newest first. */
   list(): Promise<Invitation[]>
   /** False: there is none. */
   revoke(id: string): Promise<boolean>
-  /** Throws `forbidden` for one that was used, has expired or is not known. */
+  /** Throws `forbidden` for a used, expired or unknown one. */
   look(token: string): Promise<Invitation>
   /**
-   * Takes it for a sign-in by a provider, so that no other gets it. Throws as `look`. Call `give`
-   * with the account that it made, or `release`: then it can be used again.
+   * Reserves it for a sign-in by a provider. Throws like `look`. Call `give` with the new account,
+   * or `release` to make it usable again.
    */
   take(token: string): Promise<TakenInvitation>
-  /** As `look`, and what creating a user throws; then it can be used again. */
+  /** Throws like `look` and like creating a user; then it is usable again. */
   accept(token: string, user: Omit<NewUser, 'role'>): Promise<Account>
 }
 
@@ -64,7 +64,7 @@ export function makeInvitations(
   const setUsedBy = async (id: string, usedBy: string | null): Promise<void> => {
     await db.updateTable('invitation').set({ usedBy }).where('id', '=', id).execute()
   }
-  /** Of two at once one gets it. */
+  /** Of two concurrent calls one gets it. */
   const reserve = async (token: string, id: string, by: string): Promise<void> => {
     const { numUpdatedRows } = await db
       .updateTable('invitation')
@@ -127,7 +127,7 @@ export function makeInvitations(
   }
 }
 
-/** What was set for an address goes to its person alone. */
+/** Settings for an address belong only to its owner. */
 async function refuseAwaited(db: Kysely<AccountsSchema>, email: string): Promise<void> {
   const awaited = await db
     .selectFrom('team_seed_member')

@@ -14,7 +14,7 @@ import type { FoundKey, KeyGrant } from './store.ts'
 
 const SECRET_CHARS = 40
 const SHOWN_CHARS = API_KEY_PREFIX.length + 4
-/** A key in steady use would else write on every request. */
+/** Without it, a key in steady use would write on every request. */
 const LAST_USED_STEP_MS = 60_000
 
 /** A fast hash is enough for 206 random bits, and every request pays for it. */
@@ -70,7 +70,7 @@ export async function listKeys(db: Kysely<AccountsSchema>, userId: string): Prom
   return rows.map((row) => ({ ...row, scopes: readScopes(row.scopes) }))
 }
 
-/** A scope of a newer version gives nothing here. */
+/** Unknown scopes of a newer version are ignored. */
 function readScopes(text: string): KeyScope[] {
   return text.split(' ').flatMap((one) => keyScope.safeParse(one).data ?? [])
 }

@@ -1,4 +1,7 @@
-/** Choices about notices, the browsers that take pushes, and the cursors of what is sent. */
+/**
+ * Choices about notifications, browsers with a push subscription, and cursors of sent
+ * notifications.
+ */
 import {
   DEFAULT_NOTICES,
   type NotificationChoice,
@@ -13,7 +16,7 @@ export interface PushTarget extends PushSubscriptionBody {
   retryAt: number
 }
 
-/** Who a notice goes to, and by what ways. */
+/** The recipient of a notification, with the permitted channels. */
 export interface Recipient {
   email: string
   choice: NotificationChoice
@@ -21,21 +24,21 @@ export interface Recipient {
 }
 
 export interface NotificationsStore {
-  /** Undefined: there is no such person. */
+  /** Undefined: unknown person. */
   recipient(userId: string): Promise<Recipient | undefined>
   choose(userId: string, choice: NotificationChoice): Promise<void>
   /**
-   * The browser of this sign-in takes pushes for this person, and no longer for another one. Of
-   * more than `MAX_BROWSERS` the oldest go.
+   * Subscribes the browser of this sign-in for this person, and ends its subscription for another
+   * one. Above `MAX_BROWSERS` the oldest are removed.
    */
   subscribe(userId: string, signInId: string, subscription: PushSubscriptionBody): Promise<void>
-  /** Silent where this person has no such subscription. */
+  /** Does nothing without such a subscription. */
   unsubscribe(userId: string, endpoint: string): Promise<void>
-  /** The push service has no such subscription any more, or it may not be used. */
+  /** The push service no longer has the subscription, or refuses it. */
   endpointGone(endpoint: string): Promise<void>
-  /** 0 failures: the last push was taken. */
+  /** 0 failures: the last push was accepted. */
   endpointState(endpoint: string, state: { failures: number; retryAt: number }): Promise<void>
-  /** Id of the last notice that this lane is done with; 0 before the first. */
+  /** Id of the last notification that this lane has processed; 0 before the first. */
   cursor(lane: string): Promise<number>
   moveCursor(lane: string, id: number): Promise<void>
 }
@@ -129,13 +132,12 @@ export function makeNotifications(db: Kysely<AccountsSchema>): NotificationsStor
   }
 }
 
-/** A damaged row, or one of another version, is as if nothing had been chosen. */
+/** A damaged row, or one of another version, counts as no choice. */
 function toChoice(json: string): NotificationChoice {
   const read = noticeChoice.safeParse(JSON.parse(json))
   return read.success ? read.data : DEFAULT_NOTICES
 }
 
-/** A migration. */
 export async function addNotifications({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('push_subscription')

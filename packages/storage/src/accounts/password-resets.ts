@@ -1,4 +1,4 @@
-/** A new password by a link that was sent to the person's address. */
+/** Password resets by a mailed link. */
 import { createHash } from 'node:crypto'
 import type { Account } from '@sandlot/shared/account/api'
 import { SandlotError } from '@sandlot/shared/base/errors'
@@ -12,13 +12,13 @@ const VALID_MS = 60 * 60_000
 
 export interface PasswordResetsStore {
   /**
-   * A token for the account of this address, in place of an earlier one; valid for an hour.
-   * Undefined: there is no such account, or it has no password.
+   * A token for the account of this address, replacing an earlier one; valid for an hour.
+   * Undefined: unknown address, or without a password.
    */
   begin(email: string): Promise<{ account: Account; token: string } | undefined>
   /**
-   * Sets the password and ends all sign-ins. Throws `forbidden` for a token that was used, has
-   * expired or is not known.
+   * Sets the password and ends all sign-ins. Throws `forbidden` for a used, expired or unknown
+   * token.
    */
   finish(token: string, password: string): Promise<Account>
 }
@@ -46,7 +46,7 @@ export function makePasswordResets(
       return { account, token }
     },
     async finish(token, password) {
-      // Taken first: of two at once one gets it.
+      // Taken first: of two concurrent calls one gets it.
       const taken = await db
         .deleteFrom('password_reset')
         .where('hash', '=', hashOf(token))
@@ -61,7 +61,7 @@ export function makePasswordResets(
       try {
         await accounts.setPassword(account.id, password)
       } catch (error) {
-        // Nothing has changed: the link can be used again, unless a newer one was sent.
+        // Nothing has changed: the link stays usable, unless a newer one was sent.
         await db
           .insertInto('password_reset')
           .values(taken)

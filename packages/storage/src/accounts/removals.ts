@@ -1,7 +1,6 @@
 /**
- * Removing a person, as far as sign-in goes: in one transaction the account ends, with its sign-ins
- * and API keys, and it is written down what is left to do elsewhere. That stays until it is done,
- * over restarts.
+ * Removal of a person from sign-in: one transaction ends the account, its sign-ins and API keys,
+ * and records the remaining work elsewhere, which survives restarts until it is done.
  */
 import type { Removal, RemovedData } from '@sandlot/shared/account/api'
 import { SandlotError } from '@sandlot/shared/base/errors'
@@ -37,8 +36,8 @@ export async function removeUser(
 }
 
 /**
- * What was kept may be purged later. Throws `conflict` where they are to be kept that are being
- * purged: some may be gone.
+ * Retained data may be purged later. Throws `conflict` for retaining data that is being purged:
+ * some may be deleted.
  */
 async function removedBefore(
   trx: Transaction<AccountsSchema>,
@@ -70,7 +69,7 @@ export async function listRemovals(db: Kysely<AccountsSchema>): Promise<Removal[
   return rows.map(toRemoval)
 }
 
-/** Nothing is left to do of it, unless more was asked for meanwhile. */
+/** All work is done, unless more was requested since. */
 export async function removalDone(
   db: Kysely<AccountsSchema>,
   { id, data }: Pick<Removal, 'id' | 'data'>,
@@ -86,8 +85,7 @@ export async function removalDone(
 }
 
 /**
- * Why it is not done yet. Nothing is written where it is done, or something else was asked for
- * meanwhile.
+ * The reason that it is not done yet. Ignored if it is done, or something else was requested since.
  */
 export async function removalFailed(
   db: Kysely<AccountsSchema>,

@@ -1,6 +1,6 @@
 /**
- * What several services on one PostgreSQL tell one another: what ends for a person, and who looks
- * at a page. Of a file there is one service: nothing is kept there.
+ * Shared state of several services on one PostgreSQL: ended access of users, and presence on pages.
+ * With a file there is one service, and nothing is stored.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { addChanges, changing } from '../database/changes.ts'
@@ -9,17 +9,17 @@ import { isFirstPrint } from '../database/counters.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
 
 export interface ServicesStore {
-  /** As `isFirstPrint`; true of a file, whose keys are beside it. */
+  /** See `isFirstPrint`; true for a file, whose keys are next to it. */
   hasKey(name: string, print: number): Promise<boolean>
-  /** To all services, also this one. */
+  /** To all services, including this one. */
   tell(what: string, id: string): Promise<void>
-  /** At this service the first look at a page now; the second have looked until now. */
+  /** `looking`: users who see a page at this service now; `away`: users who did until now. */
   putPresence(service: string, looking: readonly string[], away: readonly string[]): Promise<void>
-  /** At any service. `lastLooked`: 0 where that is longer ago than a day. */
+  /** At any service. `lastLooked`: 0 if more than a day ago. */
   presenceOf(userId: string): Promise<{ isLooking: boolean; lastLooked: number }>
 }
 
-/** A service that has not said it again is gone. */
+/** Presence expires unless its service repeats it. */
 const LOOKING_MS = 15_000
 const KEPT_MS = 86_400_000
 
@@ -65,7 +65,6 @@ function before(ms: number): RawBuilder<number> {
   return sql<number>`${NOW} - ${sql.lit(ms)}`
 }
 
-/** A migration. */
 export async function addServices(db: Kysely<unknown>): Promise<void> {
   await addChanges(db)
   await db.schema

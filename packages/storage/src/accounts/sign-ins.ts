@@ -1,8 +1,8 @@
-/** The sign-ins of a person: where they are, and ending them. */
+/** A person's sign-ins: their origins, and ending them. */
 import type { Kysely } from 'kysely'
 import type { AccountsSchema } from '../tables/accounts.ts'
 
-/** A sign-in in steady use would else write on every request. */
+/** Without it, a sign-in in steady use would write on every request. */
 const LAST_USED_STEP_MS = 60_000
 const MAX_REMEMBERED = 10_000
 
@@ -10,7 +10,7 @@ interface SignInRow {
   id: string
   ip: string | null
   userAgent: string | null
-  /** Key of the provider by which it began; null: by password. */
+  /** Key of the provider; null: by password. */
   provider: string | null
   since: number
   lastUsedAt: number
@@ -19,16 +19,16 @@ interface SignInRow {
 export interface SignInsStore {
   /** Last used first. */
   list(userId: string): Promise<SignInRow[]>
-  /** False: this person has no such sign-in. */
+  /** False: not a sign-in of this person. */
   end(userId: string, id: string): Promise<boolean>
-  /** All but `kept`. */
+  /** All except `kept`. */
   endOthers(userId: string, kept: string): Promise<void>
   /** It is in use now. */
   touch(id: string): Promise<void>
 }
 
 export function makeSignIns(db: Kysely<AccountsSchema>): SignInsStore {
-  /** When each was written last. */
+  /** Time of the last write, by id. */
   const touched = new Map<string, number>()
   return {
     async list(userId) {

@@ -1,6 +1,6 @@
 /**
- * Who may come in: users, their sign-ins, their API keys. One writing process (the service).
- * Passwords are kept as argon2id, API keys as SHA-256 of 206 random bits; neither can be read back.
+ * Accounts: users, their sign-ins, their API keys. One writing process (the service). Passwords are
+ * stored as argon2id, API keys as SHA-256 of 206 random bits; neither can be read back.
  */
 import type { Account, ApiKey, NewApiKey, Removal, RemovedData } from '@sandlot/shared/account/api'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
@@ -19,7 +19,7 @@ import type { SignInsStore } from './sign-ins.ts'
 import type { UploadShelf } from './uploads.ts'
 import type { NewUser, Origin, SignedIn } from '../tables/account-records.ts'
 
-/** What a key may do, and until when; default: everything but `admin`, for ever. */
+/** Scopes and expiry of a key; default: everything except `admin`, for ever. */
 export interface KeyGrant {
   scopes?: KeyScope[]
   expiresAt?: number | null
@@ -32,23 +32,23 @@ export interface FoundKey {
   scopes: KeyScope[]
 }
 
-/** What is valid for a short while, at every service, and once. */
+/** Short-lived values, valid once, at every service. */
 export interface Tickets {
-  /** `key`: not to be guessed. */
+  /** `key`: unguessable. */
   put(key: string, value: string, validMs: number): Promise<void>
-  /** Undefined: there is none, or it was taken or has expired. */
+  /** Undefined: unknown, already taken or expired. */
   take(key: string): Promise<string | undefined>
 }
 
 export interface AccountsStore {
   hasUsers(): Promise<boolean>
   /**
-   * Throws `SandlotError`: conflict (the address has an account), bad_request. The password is
-   * 8–128 characters.
+   * Throws `SandlotError`: conflict (address in use), bad_request. Passwords have 8–128 characters.
    */
   createUser(user: NewUser): Promise<Account>
   /**
-   * As `createUser`, only while there is no user; of several at once one wins. Throws `conflict`.
+   * Like `createUser`, only while there is no user; of several concurrent calls one wins. Throws
+   * `conflict`.
    */
   createFirstAdministrator(user: Omit<NewUser, 'role'>): Promise<Account>
   readonly audit: AuditLog
@@ -58,24 +58,25 @@ export interface AccountsStore {
   /** By name. */
   listUsers(): Promise<Account[]>
   /**
-   * Throws `not_found`, and `conflict` for the last administrator and where the account is not as
-   * `was` says any more.
+   * Throws `not_found`, and `conflict` for the last administrator and if the account differs from
+   * `was`.
    */
   changePerson(userId: string, change: ChangePersonRequest, audit?: NewAudit): Promise<Account>
   /**
-   * The account ends at once, with its sign-ins and API keys; the rest is a removal that is not
-   * done. For a person who was removed before, `purge` can still be chosen. Throws `not_found`, and
-   * `conflict` for the last administrator and where data is to be kept that is being purged.
+   * Ends the account with its sign-ins and API keys at once, and records a removal for the rest. A
+   * removed person can still be purged. Throws `not_found`, and `conflict` for the last
+   * administrator and for retaining data that is being purged.
    */
   removeUser(userId: string, data: RemovedData, audit?: NewAudit): Promise<Removal>
   /** Newest first. */
   removals(): Promise<Removal[]>
-  /** What it asked for is done. */
+  /** All requested work is done. */
   removalDone(removal: Pick<Removal, 'id' | 'data'>): Promise<void>
-  /** What it asked for is not done, for a reason that administrators are shown until it is. */
+  /** Records the reason of a failure, shown to administrators until it is done. */
   removalFailed(removal: Pick<Removal, 'id' | 'data'>, problem: string): Promise<void>
   /**
-   * Their sign-ins end. Answers the new password, which is kept nowhere else. Throws `not_found`.
+   * Ends their sign-ins. Returns the new password, which is stored nowhere else. Throws
+   * `not_found`.
    */
   resetPassword(userId: string): Promise<string>
   /**
@@ -84,23 +85,22 @@ export interface AccountsStore {
    */
   signIn(credentials: { email: string; password: string }, from: Origin): Promise<SignedIn>
   /**
-   * Ends the sign-in of this `Cookie` header, if it is one. Answers whose it was, and the cookies
-   * that remove it.
+   * Ends the sign-in of this `Cookie` header, if any. Returns its id, and cookies that remove it.
    */
   signOut(cookie: string): Promise<{ signInId: string | undefined; setCookies: string[] }>
   /**
-   * Changes the password of the user whom this `Cookie` header signs in. All of their sign-ins end;
-   * returns a new one in place of this. Throws `unauthenticated` (no such sign-in), `forbidden`
-   * (`current` is not the password), `bad_request`.
+   * Changes the password of the user signed in by this `Cookie` header. Ends all of their sign-ins
+   * and returns a new one. Throws `unauthenticated` (no such sign-in), `forbidden` (`current` is
+   * wrong), `bad_request`.
    */
   changePassword(cookie: string, change: { current: string; password: string }): Promise<SignedIn>
-  /** Throws `forbidden`: it is not the password of this person. */
+  /** Throws `forbidden`: wrong password. */
   checkPassword(userId: string, password: string): Promise<void>
   /** By a `Cookie` header. Undefined: none, forged, ended or expired. */
   findBySession(cookie: string): Promise<SignedIn | undefined>
-  /** By the secret of an API key. Throws `unauthenticated` for one that has expired. */
+  /** By the secret of an API key. Throws `unauthenticated` for an expired one. */
   findByKey(secret: string): Promise<FoundKey | undefined>
-  /** The only time that the secret is seen. Throws `conflict` beyond `MAX_KEYS_PER_USER`. */
+  /** The only time that the secret is visible. Throws `conflict` above `MAX_KEYS_PER_USER`. */
   createKey(userId: string, name: string, grant?: KeyGrant, audit?: NewAudit): Promise<NewApiKey>
   /** Newest first. */
   listKeys(userId: string): Promise<ApiKey[]>
@@ -112,13 +112,12 @@ export interface AccountsStore {
   readonly invitations: InvitationsStore
   readonly passwordResets: PasswordResetsStore
   readonly tickets: Tickets
-  /** What services on one database tell one another. */
+  /** State shared by services on one database. */
   readonly services: ServicesStore
-  /** Images that wait, where several services share them. */
+  /** Uploaded images, if several services share them. */
   readonly uploads: UploadShelf
   /**
-   * Rejects with `not_ready` when the accounts cannot be read, or not be written: the disk is full,
-   * the file is damaged.
+   * Rejects with `not_ready` when the accounts cannot be read or written: full disk, damaged file.
    */
   ping(): Promise<void>
   close(): Promise<void>

@@ -1,4 +1,4 @@
-/** Teams and who is in them. */
+/** Teams and their members. */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { randomText } from '@sandlot/shared/base/ids'
 import type { MemberSource, Team } from '@sandlot/shared/account/teams-api'
@@ -10,28 +10,28 @@ const MAX_TEAMS = 1_000
 export interface TeamsStore {
   /** By name, with their members. */
   list(): Promise<Team[]>
-  /** Throws `conflict` when a team has this name, in any case, and beyond `MAX_TEAMS`. */
+  /** Throws `conflict` for a name in use, in any case, and above `MAX_TEAMS`. */
   create(name: string): Promise<Team>
   /**
-   * `was`: the name that the caller saw. Throws `not_found`, and `conflict` when a team has this
-   * name or the team is not called `was` any more.
+   * `was`: the name that the caller saw. Throws `not_found`, and `conflict` for a name in use or if
+   * `was` has changed.
    */
   rename(id: string, name: string, was?: string): Promise<Team>
   /** With its memberships. Throws `not_found`. */
   remove(id: string): Promise<void>
   /**
-   * As an administrator says. Idempotent. Throws `not_found` for a team or person that there is
-   * not, and `conflict` for a member whom only the groups of their sign-in can remove.
+   * By an administrator. Idempotent. Throws `not_found` for an unknown team or person, and
+   * `conflict` for a member whom only sign-in groups can remove.
    */
   setMember(teamId: string, userId: string, on: boolean): Promise<Team>
   /**
-   * As the groups of a sign-in say: replaces what earlier sign-ins said. Ids of teams that there
-   * are not are left out. Returns true when their teams have changed by it.
+   * By the groups of a sign-in: replaces those of earlier sign-ins. Unknown ids are ignored.
+   * Returns true when their teams have changed.
    */
   setFromGroups(userId: string, teamIds: readonly string[]): Promise<boolean>
   /**
-   * Teams of the agent's configuration file, with their ids, each once for all time; members are
-   * ids and addresses, also of people who have no account yet. Returns the members that have one.
+   * Adopts teams of the agent's configuration file with their ids, each only once; members are ids
+   * and addresses, also of people without an account yet. Returns the members with one.
    */
   adopt(seeds: readonly TeamSeed[]): Promise<string[]>
 }
@@ -73,7 +73,7 @@ export function makeTeams(db: Kysely<AccountsSchema>): TeamsStore {
         .values({ id, name, nameKey: keyOf(name), createdAt: Date.now() })
         .onConflict((conflict) => conflict.doNothing())
         .executeTakeFirst()
-      // Another request may have taken the name since it was free.
+      // Another request may have taken the name since the check.
       if (made.numInsertedOrUpdatedRows === 0n) await refuseTaken(name)
       return { id, name, members: [] }
     },
@@ -149,7 +149,7 @@ export function makeTeams(db: Kysely<AccountsSchema>): TeamsStore {
   }
 }
 
-/** `ids`: of people, by id and address. */
+/** `ids`: people by id and address. */
 async function adoptOne(
   trx: Kysely<AccountsSchema>,
   { id, name, members }: TeamSeed,
@@ -185,7 +185,7 @@ async function addMember(db: Kysely<AccountsSchema>, teamId: string, userId: str
     .execute()
 }
 
-/** By name. `only`: the one of this id. */
+/** By name. `only`: with this id. */
 export async function teamsWith(db: Kysely<AccountsSchema>, only?: string): Promise<Team[]> {
   const rows = await db
     .selectFrom('team')

@@ -1,22 +1,22 @@
 /**
- * Images that wait for their message, where several services share the accounts: in a table, since
- * the message may come to another service. Of one service they are files of its own.
+ * Uploaded images that wait for their message, in a table if several services share the accounts,
+ * since the message may reach another service. A single service uses files.
  */
 import { type Kysely, sql } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
 
-/** What waits of one person, and where. Times are epoch milliseconds. */
+/** Stored uploads. Times are epoch milliseconds. */
 export interface UploadShelf {
-  /** Of this person, once what was put before `since` is removed. */
+  /** The person's uploads, after removing those from before `since`. */
   waiting(userId: string, since: number): Promise<{ bytes: number; count: number }>
   put(userId: string, id: string, bytes: Buffer): Promise<void>
-  /** Undefined: this person has none of this id since then. */
+  /** Undefined: no such upload of this person since then. */
   get(userId: string, id: string, since: number): Promise<Buffer | undefined>
-  /** False: as `get`. */
+  /** False: see `get`. */
   remove(userId: string, id: string, since: number): Promise<boolean>
   removeAll(userId: string): Promise<void>
-  /** Of everybody, what was put before. */
+  /** All uploads from before `since`. */
   removeOlder(since: number): Promise<void>
 }
 
@@ -63,7 +63,6 @@ export function storedUploads(db: Kysely<AccountsSchema>): UploadShelf {
   }
 }
 
-/** A migration. */
 export async function addUploads(db: Kysely<unknown>): Promise<void> {
   const isFile = dialectOf(db) === 'sqlite'
   await db.schema
@@ -75,6 +74,6 @@ export async function addUploads(db: Kysely<unknown>): Promise<void> {
     .addColumn('createdAt', 'bigint', (column) => column.notNull())
     .execute()
   await db.schema.createIndex('upload_by_user').on('upload').columns(['userId', 'createdAt']).execute()
-  // Images are compressed already.
+  // Images are already compressed.
   if (!isFile) await sql`alter table upload alter column bytes set storage external`.execute(db)
 }

@@ -1,6 +1,6 @@
 /**
- * The audit log: one table of one shape in each database, written by the one process that writes
- * that database. Plain SQL, because both schemas have it.
+ * The audit log: one table with the same shape in each database, written by the database's only
+ * writer. Plain SQL, because both schemas have it.
  */
 import type { AuditEntry, AuditFacts, AuditSource, NewAudit } from '@sandlot/shared/admin/audit'
 import { storableJson, storableText } from '@sandlot/shared/base/storable-text'
@@ -13,12 +13,12 @@ const MAX_TEXT_CHARS = 300
 const MAX_FACTS_CHARS = 4_000
 /** Above every number. */
 const ALL = Number.MAX_SAFE_INTEGER
-/** Lines that are read at once. */
+/** Lines per read. */
 const PAGE = 1_000
 
-/** What is asked for; what is absent makes no difference. */
+/** Filters; absent ones match everything. */
 export interface AuditQuery {
-  /** Id, name or address of who acted, or a part of it. */
+  /** Id, name or address of the actor, or a part of it. */
   who?: string | undefined
   /** Anywhere in the line. */
   text?: string | undefined
@@ -26,9 +26,9 @@ export interface AuditQuery {
   /** Epoch milliseconds, both included. */
   from?: number | undefined
   to?: number | undefined
-  /** Only lines that concern this person, as who acted or to whom it was done. */
+  /** Only lines with this person as actor or subject. */
   about?: string | undefined
-  /** Only what comes behind this line, the newest first; of one time the larger number. */
+  /** Only lines after this one, newest first; of equal times the larger number. */
   behind?: { at: number; seq: number } | undefined
   limit: number
 }
@@ -36,7 +36,7 @@ export interface AuditQuery {
 export interface AuditReads {
   /** The newest first. */
   page(query: AuditQuery): Promise<AuditEntry[]>
-  /** What `removeOlder` would remove in all. */
+  /** The total effect of `removeOlder`. */
   olderThan(at: number): Promise<{ count: number; oldest: number | null; bytes: number }>
   /** Reads every line. */
   check(): Promise<ChainState>
@@ -44,14 +44,15 @@ export interface AuditReads {
 
 export interface AuditLog extends AuditReads {
   /**
-   * Writes a line. Where the act is a transaction of the store, its method takes the line instead.
+   * Writes a line. For an act that is a transaction of the store, pass the line to its method
+   * instead.
    */
   write(entry: NewAudit): Promise<void>
-  /** Removes at most `limit` of the oldest lines that are older than `at`. Returns how many. */
+  /** Removes at most `limit` of the oldest lines before `at`. Returns the number. */
   removeOlder(at: number, limit: number): Promise<number>
 }
 
-/** Runs `work` in a transaction, with the line of it; without a line where it returns `false`. */
+/** Runs `work` in a transaction with its line; without a line if it returns `false`. */
 export function inTransaction<Schema, T>(
   db: Kysely<Schema>,
   entry: NewAudit | undefined,
@@ -64,7 +65,7 @@ export function inTransaction<Schema, T>(
   })
 }
 
-/** The same, of what other processes on the database read again when it changes. */
+/** The same, for data that other processes on the database reload when it changes. */
 export async function inChange<Schema, T>(
   db: Kysely<Schema>,
   { what, id }: Change,
@@ -81,8 +82,8 @@ export async function inChange<Schema, T>(
 }
 
 /**
- * The same, where `id` says whose it is: what is a person's only the process that has them reads,
- * so no change is recorded.
+ * The same for the owner `id`: data of a user is only read by the process that owns them, so no
+ * change is recorded.
  */
 export function inSharedChange<Schema, T>(
   db: Kysely<Schema>,
@@ -97,7 +98,7 @@ export function inSharedChange<Schema, T>(
 
 /** Call in a transaction. Throws `corrupt`. */
 export async function appendAudit(trx: QueryExecutorProvider, entry: NewAudit): Promise<void> {
-  // The update comes first: where several write at once, the others wait for it.
+  // The update comes first: concurrent writers wait for it.
   const { rows } = await sql<{ seq: number; before: string }>`
     update audit_chain set head_seq = head_seq + 1 returning head_seq as seq, head_hash as before
   `.execute(trx)
@@ -151,10 +152,10 @@ export function auditReads<Schema>(db: Kysely<Schema>, source: AuditSource): Aud
     },
     async check() {
       for (;;) {
-        // First: what is written while the lines are read is behind this head, and is left out.
+        // Read first: lines written during the check come after this head, and are skipped.
         const { anchor, head } = await readChain(db)
         const state = await checkChain(anchor, head, allRows(db, head))
-        // Again, where retention has removed lines meanwhile.
+        // Repeat if retention has removed lines during the check.
         if ((await readChain(db)).anchor.seq === anchor.seq) return state
       }
     },
@@ -184,7 +185,7 @@ export function storedAudit<Schema>(db: Kysely<Schema>, source: AuditSource): Au
   }
 }
 
-/** A migration, of either database. */
+/** Used by both stores. */
 export async function addAudit(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('audit')
@@ -234,7 +235,7 @@ async function readChain(db: QueryExecutorProvider): Promise<{ anchor: ChainPoin
   }
 }
 
-/** Also those behind the head that cannot be new: they were put in by hand. */
+/** Includes lines after the head that cannot be new: they were inserted by hand. */
 async function* allRows(db: QueryExecutorProvider, head: ChainPoint): AsyncGenerator<AuditRow> {
   let after = -1
   for (;;) {
@@ -289,7 +290,7 @@ function toEntry(source: AuditSource, row: AuditRow): AuditEntry {
   }
 }
 
-/** A line that was damaged by hand is still shown. */
+/** A line damaged by hand is still shown. */
 function parsed(json: string | null): Record<string, unknown> | null {
   if (json === null) return null
   try {
@@ -300,7 +301,7 @@ function parsed(json: string | null): Record<string, unknown> | null {
   }
 }
 
-/** As it is stored, since its hash is of that. */
+/** The stored form, which the hash covers. */
 function clean(text: string | undefined): string | null {
   return text === undefined ? null : storableText(text.slice(0, MAX_TEXT_CHARS))
 }

@@ -1,17 +1,17 @@
 /**
- * Lines that no request waits for. Of those that a stranger can cause at will the first is written
- * at once, and what is the same within ten minutes is written together, with its count.
+ * Audit lines that no request waits for. For acts that a stranger can repeat at will the first is
+ * written at once, and equal ones within ten minutes become one line with a count.
  */
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { AuditLog } from './audit.ts'
 
 const WINDOW_MS = 10 * 60_000
-/** Different ones in a window; the rest are counted as one. */
+/** Different keys in a window; further ones are counted together. */
 const MOST_KEYS = 200
 
 interface Waiting {
   entry: NewAudit
-  /** Since the line that was written. */
+  /** Acts since the written line. */
   count: number
 }
 
@@ -30,12 +30,12 @@ export class BackgroundAudit {
     this.#windowMs = windowMs
   }
 
-  /** Behind what was written before. Never throws. */
+  /** After earlier lines. Never throws. */
   write(entry: NewAudit): void {
     this.#writing = this.#writing.then(() => this.#log.write(entry)).catch(this.#onProblem)
   }
 
-  /** Never throws. `key`: what is the same; `others`: the line in place of one too many. */
+  /** Never throws. `key`: equal acts; `others`: the line for keys above the limit. */
   count(key: string, entry: NewAudit, others: NewAudit): void {
     this.#timer ??= setTimeout(() => void this.flush(), this.#windowMs).unref()
     const known = this.#waiting.get(key)
@@ -46,7 +46,7 @@ export class BackgroundAudit {
     } else this.#countOther(others)
   }
 
-  /** Writes what was counted. Resolves when everything before is written, or has failed to be. */
+  /** Writes counted lines. Resolves when all earlier lines are written, or have failed. */
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined

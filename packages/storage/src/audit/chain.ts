@@ -1,14 +1,14 @@
 /**
- * The chain of hashes over the lines of one audit table: each line's hash is made of the one before
- * and of the line. A line that was changed, removed or put in by hand is found and named; one who
- * rewrites the whole chain is found by comparing its last hash with one that was noted elsewhere.
+ * The hash chain of one audit table: each line's hash covers the previous hash and the line. Lines
+ * that were changed, removed or inserted by hand are found and named; a complete rewrite is found
+ * by comparing the last hash with one that was noted elsewhere.
  */
 import { createHash } from 'node:crypto'
 
-/** Of the first line of all. */
+/** The predecessor of the first line. */
 export const FIRST_HASH = '0'.repeat(64)
 
-/** A row as it is stored. */
+/** A stored row. */
 export interface AuditRow {
   seq: number
   at: number
@@ -28,7 +28,7 @@ export interface AuditRow {
   hash: string
 }
 
-/** A place in the chain. */
+/** A position in the chain. */
 export interface ChainPoint {
   seq: number
   hash: string
@@ -56,17 +56,17 @@ export function hashOf(before: string, row: Omit<AuditRow, 'hash'>): string {
     .digest('hex')
 }
 
-/** Problems that are named; the rest are counted. */
+/** Named problems; the rest are counted. */
 const MOST_NAMED = 20
 
 export interface ChainState {
-  /** Lines that are there. */
+  /** Existing lines. */
   lines: number
   /** The last line that retention removed, or the beginning. */
   anchor: ChainPoint
-  /** The last line that was written. */
+  /** The last written line. */
   head: ChainPoint
-  /** Sentences, the first ones; empty: nothing was changed by hand. */
+  /** Sentences, the first ones; empty: no manual changes. */
   problems: string[]
   problemCount: number
 }
@@ -88,7 +88,7 @@ export async function checkChain(
     found(`${which} removed by hand.`, to - from + 1)
   }
   let before = anchor
-  /** Of the line before: as it is stored, and as it should be. */
+  /** The previous line's hash: as stored, and as computed. */
   let hashes = [anchor.hash]
   let lines = 0
   for await (const row of rows) {
@@ -98,7 +98,7 @@ export async function checkChain(
       continue
     }
     const isNext = row.seq === before.seq + 1
-    // Behind a gap nothing says what the hash before was, so such a line is believed.
+    // After a gap the previous hash is unknown, so the line is trusted.
     const expected = isNext ? hashes.map((hash) => hashOf(hash, row)) : [row.hash]
     if (!isNext) missing(before.seq + 1, row.seq - 1)
     if (!expected.includes(row.hash))

@@ -1,27 +1,27 @@
 /**
- * What processes that share a database tell one another: numbered rows in the table `changes`, read
- * by cursor. NOTIFY only wakes the readers, who look every three seconds anyway. A file has one
- * process that writes it: there nothing is recorded, and there is nothing to listen to.
+ * The change feed between processes on one database: numbered rows in the table `changes`, read by
+ * cursor. NOTIFY only wakes the readers, which poll every three seconds anyway. A file has one
+ * writing process: nothing is recorded there, and listeners never fire.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, type Transaction, sql } from 'kysely'
 import { dialectOf, type StoreName, isPostgres } from './dialect.ts'
 import { type ListeningClient, connectListener } from './postgres.ts'
 
-/** `what` is `everything` where some may have been missed. */
+/** `what` is `everything` if some may have been missed. */
 export interface Change {
   what: string
   id?: string
 }
 
-/** Rows that are kept. */
+/** Retained rows. */
 const KEPT = 10_000
 const POLL_MS = 3_000
 const RETRY_MS = 500
 
 /**
- * Records it in the transaction that makes the change; nothing on SQLite. Call `wakeListeners`
- * after the commit, except where the transaction stores events: it is read at the next poll.
+ * Records it in the transaction of the change; a no-op on SQLite. Call `wakeListeners` after the
+ * commit, except for transactions that store events: those are read at the next poll.
  */
 export async function recordChange<S>(trx: Transaction<S>, what: string, id?: string): Promise<void> {
   if (dialectOf(trx) === 'sqlite') return
@@ -31,13 +31,13 @@ export async function recordChange<S>(trx: Transaction<S>, what: string, id?: st
   await sql`delete from changes where seq <= (select max(seq) from changes) - ${sql.lit(KEPT)}`.execute(trx)
 }
 
-/** Makes every listener look now. Never in a transaction that stores events. */
+/** Makes every listener poll now. Never in a transaction that stores events. */
 export async function wakeListeners<S>(db: Kysely<S>): Promise<void> {
   if (dialectOf(db) === 'sqlite') return
   await sql`select pg_notify('sandlot_' || current_schema(), '')`.execute(db)
 }
 
-/** Runs `write` and records the change with it, in one transaction. On SQLite only `write`. */
+/** Runs `write` and records the change in one transaction. On SQLite only `write`. */
 export async function changing<S, T>(
   db: Kysely<S>,
   { what, id }: Change,
@@ -54,17 +54,17 @@ export async function changing<S, T>(
 }
 
 interface ListenOptions {
-  /** Of the store: a path or an address. */
+  /** The store's path or address. */
   where: string
   schema: StoreName
   /**
-   * Gets what was recorded since it began to listen, in order, also by this process. What it
-   * rejects with goes to `problem`, and it gets the same again.
+   * Receives changes recorded since the start, in order, including those of this process.
+   * Rejections go to `problem`, and the same changes are delivered again.
    */
   changed: (changes: readonly Change[]) => void | Promise<void>
-  /** Called with each notification, also where nothing was recorded. */
+  /** Called with each notification, also without a recorded change. */
   woken?: () => void
-  /** Name of a lock that one listener of all has. Absent: none is asked for. */
+  /** Name of a lock that one of all listeners holds. Absent: none. */
   leader?: string
   problem: (error: unknown) => void
   /** Milliseconds. */
@@ -73,17 +73,14 @@ interface ListenOptions {
 
 export interface ChangeListener {
   /**
-   * Whether this listener has the lock of `leader`: always on SQLite. One whose connection was cut
-   * may say so for seconds longer.
+   * True while this listener holds the lock of `leader`: always on SQLite. May be stale for seconds
+   * after a lost connection.
    */
   leads(): boolean
-  /** Idempotent. */
   close(): Promise<void>
 }
 
-/**
- * Listens once it resolves, and reconnects for ever. Throws where the first connection fails.
- */
+/** Resolves once it listens, and reconnects for ever. Throws if the first connection fails. */
 export async function listenToChanges(options: ListenOptions): Promise<ChangeListener> {
   if (!isPostgres(options.where)) return { leads: () => true, close: () => Promise.resolve() }
   const listener = new Listener(options)
@@ -153,12 +150,12 @@ class Listener implements ChangeListener {
       this.#wake()
       woken?.()
     })
-    // A query that waits rejects by itself; otherwise the next one does.
+    // A pending query rejects by itself; otherwise the next one does.
     client.on('error', () => {
       broken = true
       this.#wake()
     })
-    // Whatever came while there was no connection.
+    // For notifications missed without a connection.
     woken?.()
     while (!this.#closing.signal.aborted) {
       notified = false
@@ -213,7 +210,6 @@ async function bounds(client: ListeningClient): Promise<{ low: number; high: num
   return rows[0] ?? { low: 0, high: 0 }
 }
 
-/** The migration. */
 export async function addChanges(db: Kysely<unknown>): Promise<void> {
   const isFile = dialectOf(db) === 'sqlite'
   await db.schema

@@ -4,14 +4,14 @@ import { StorageError } from '../storage-error.ts'
 import { asStorageError, checkCopy, copySqlite, openSqliteReader, refuseWrites } from './sqlite-file.ts'
 import type { SqliteFile } from './sqlite-file.ts'
 
-/** How often the moment is tried, and how long is waited in between. */
+/** Attempts to reach one moment, and the pause between them. */
 const TRIES = 100
 const BETWEEN_MS = 50
 
 /**
  * Copies each `path` to its `target`, all as of one moment: the write locks of all are held
  * together for the milliseconds in which a read transaction begins on each. Writers wait that long,
- * and write on while the pages are copied. Each copy is checked, and stands without a log.
+ * and continue while the pages are copied. Each copy is checked, and complete without a log.
  * Returns the names of each one's migrations. Throws `StorageError`: cannot_open, locked, full, io,
  * corrupt.
  */
@@ -38,7 +38,7 @@ export async function copyTogether(
 }
 
 interface Moment {
-  /** Each in a read transaction that sees what was committed at one and the same moment. */
+  /** Each in a read transaction, all as of the same moment. */
   readers: SqliteFile[]
   close(): void
 }
@@ -53,11 +53,11 @@ async function oneMoment(paths: readonly string[]): Promise<Moment> {
   }
 }
 
-/** Undefined where one of them is not free soon: writers of the others wait meanwhile. */
+/** Undefined if one of them stays locked: writers of the others wait during the attempt. */
 function tryMoment(paths: readonly string[]): Moment | undefined {
   const held: SqliteFile[] = []
   const readers: SqliteFile[] = []
-  // What can write closes last: where no other has the file open, it takes the log away.
+  // Writers close last: the last handle of a file removes its log.
   const close = (): void => {
     for (const file of [...readers, ...held]) file.close()
   }
@@ -74,7 +74,7 @@ function tryMoment(paths: readonly string[]): Moment | undefined {
       const reader = openSqliteReader(path)
       readers.push(reader)
       reader.exec('BEGIN')
-      // A transaction begins to see at its first read.
+      // A transaction's snapshot begins at its first read.
       reader.prepare('select count(*) from sqlite_master').get()
     }
     for (const writes of held) writes.exec('ROLLBACK')

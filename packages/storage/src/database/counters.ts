@@ -1,10 +1,9 @@
 /**
- * Named numbers of a store. Among them prints of keys: processes that share a database must have
- * the same ones.
+ * Named numbers of a store, including prints of keys: processes that share a database must have the
+ * same keys.
  */
 import { type Kysely, sql } from 'kysely'
 
-/** The table, in a migration. */
 export async function addCounters(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('counters')
@@ -14,8 +13,8 @@ export async function addCounters(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Whether one of these is the print of that name that the database was first used with. Where there
- * is none yet, the first of these is from now on.
+ * True if one of these prints is the first that the database was used with under that name. Without
+ * one yet, the first of these is stored.
  */
 export async function isFirstPrint<S>(
   db: Kysely<S>,

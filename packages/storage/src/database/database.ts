@@ -1,6 +1,6 @@
 /**
  * Opens a Sandlot database through Kysely. Every file has one writing process, which migrates it
- * before it listens; others open it read-only and wait until it has the schema that they know.
+ * before it listens; others open it read-only and wait for the expected schema.
  */
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -37,16 +37,16 @@ export interface OpenDatabase<Schema> {
   readonly close: () => Promise<void>
 }
 
-/** On a file of SQLite. */
+/** An SQLite file. */
 interface OpenFile<Schema> extends OpenDatabase<Schema> {
   readonly health: StoreHealth
 }
 
 /**
  * Open for the one writing process: creates the file, migrates it under an exclusive lock
- * (`<path>.migrating`), and keeps a copy of an existing file as `<path>.before-<newest migration>`
- * before it changes it. `mode`: as of `openSqliteWriter`. Throws `StorageError`: cannot_open,
- * locked, newer_schema, migration_failed.
+ * (`<path>.migrating`), and copies an existing file to `<path>.before-<newest migration>` before it
+ * changes it. `mode`: see `openSqliteWriter`. Throws `StorageError`: cannot_open, locked,
+ * newer_schema, migration_failed.
  */
 export async function openWriter<Schema>(
   path: string,
@@ -64,9 +64,9 @@ export async function openWriter<Schema>(
 }
 
 /**
- * Open read-only. Waits up to `waitMs` for the writer to make the file and bring it to the schema
- * that `migrations` describe. Throws `StorageError`: cannot_open, newer_schema, not_migrated; or
- * the signal's reason.
+ * Open read-only. Waits up to `waitMs` for the writer to create the file with the schema of
+ * `migrations`. Throws `StorageError`: cannot_open, newer_schema, not_migrated; or the signal's
+ * reason.
  */
 export async function openReader<Schema>(
   path: string,
@@ -90,8 +90,7 @@ export async function openReader<Schema>(
 }
 
 /**
- * A connection if the file exists with every migration that we know. Undefined also for
- * `isWithoutLog`.
+ * A connection if the file exists with every known migration. Undefined also for `isWithoutLog`.
  */
 function openIfReady(path: string, migrations: Migrations): SqliteFile | undefined {
   if (!existsSync(path)) return undefined
@@ -152,14 +151,14 @@ function wrap<Schema>(path: string, file: SqliteFile): OpenFile<Schema> {
   return { db, health: new StoreHealth(path, () => writeToHeader(file)), close: () => db.destroy() }
 }
 
-/** The smallest write there is: a number of ours that nothing reads, on the first page. */
+/** The smallest possible write: an unused number on the first page. */
 function writeToHeader(file: SqliteFile): void {
   file.pragma(`user_version = ${Date.now() % 1_000_000_000}`)
 }
 
 /**
- * SQLite rolls schema changes back like any other; Kysely's dialect does not claim so, and a failed
- * migration would stay half done.
+ * SQLite can roll back schema changes; Kysely's dialect does not say so, and a failed migration
+ * would stay half done.
  */
 class TransactionalSqliteAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
@@ -168,8 +167,8 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
 }
 
 /**
- * SQLite ends a transaction itself when the disk is full or fails. A rollback after that would
- * throw, and hide why.
+ * SQLite ends a transaction itself on a full or failing disk. A later rollback would throw, and
+ * hide the cause.
  */
 class TransactionalSqliteDriver extends SqliteDriver {
   readonly #file: SqliteFile
@@ -194,7 +193,7 @@ class TransactionalSqliteDialect extends SqliteDialect {
   readonly #file: SqliteFile
   readonly #database: SqliteDatabase
 
-  /** `database`: the file, or what compiles its statements. */
+  /** `database`: the file, or a wrapper that compiles its statements. */
   constructor(file: SqliteFile, database: SqliteDatabase = file) {
     super({ database })
     this.#file = file

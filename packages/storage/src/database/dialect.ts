@@ -1,4 +1,4 @@
-/** Which database it is, where a statement has to know. */
+/** SQLite or PostgreSQL: the dialect of a connection or of an address. */
 import { type Kysely, SqliteAdapter } from 'kysely'
 
 /** Each store has a schema of its own in PostgreSQL. */
@@ -10,12 +10,12 @@ export function dialectOf<Schema>(db: Kysely<Schema>): DialectName {
   return db.getExecutor().adapter instanceof SqliteAdapter ? 'sqlite' : 'postgres'
 }
 
-/** Of a store that is given as a path or an address. */
+/** `where`: a path or an address. */
 export function isPostgres(where: string): boolean {
   return /^postgres(ql)?:\/\//.test(where)
 }
 
-/** Of times that better-auth writes, which are text on both. */
+/** The type of better-auth's times, which are text on both. */
 export function timeType(db: Kysely<unknown>): 'date' | 'text' {
   return dialectOf(db) === 'sqlite' ? 'date' : 'text'
 }

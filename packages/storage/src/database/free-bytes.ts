@@ -1,24 +1,24 @@
-/** Free space of the disk under a folder, as an unprivileged process may use it. */
+/** Free disk space under a folder for an unprivileged process. */
 import { statSync, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { isPostgres } from './dialect.ts'
 
-/** Microseconds: it is asked before each write of an output. Throws what the file system throws. */
+/** Takes microseconds: called before each write of an output. Throws the file system's errors. */
 export function freeBytes(folder: string): number {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }
 
 /**
- * Free space for a database, by path or address: what the write-ahead log of a file holds is still
- * to be moved into it, and needs the space again. PostgreSQL's disk is not seen from here.
+ * Free space for a database, by path or address, minus the write-ahead log of a file, which needs
+ * its space again in the file. PostgreSQL's disk is not visible from here.
  */
 export function freeBytesFor(database: string): number {
   if (isPostgres(database)) return Infinity
   return freeBytes(dirname(database)) - logBytes(database)
 }
 
-/** Of a database's write-ahead log. */
+/** Size of a database's write-ahead log. */
 export function logBytes(database: string): number {
   return statSync(`${database}-wal`, { throwIfNoEntry: false })?.size ?? 0
 }

@@ -1,15 +1,12 @@
 /**
- * Joins all waiting writes into one commit. A commit blocks the process until the disk has it; when
- * two hundred sessions write at once, they share one wait.
+ * Joins all waiting writes into one commit. A commit blocks the process until it is on the disk;
+ * two hundred sessions that write at once share one wait.
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
 import { type Kysely, type Transaction, sql } from 'kysely'
 import { isOutage } from '../storage-error.ts'
 
-/**
- * Writes in one transaction. The process does nothing else meanwhile, so a long row of them is
- * written in pieces.
- */
+/** Writes in one transaction. It blocks the process, so a long queue is split. */
 const MOST_WRITES = 64
 
 /** Settles the promise of one write. */
@@ -29,8 +26,8 @@ export class GroupCommit<Schema> {
   #writing: Promise<void> | undefined
 
   /**
-   * `written` is called after each commit; must not throw. `transact` runs a transaction in another
-   * way than `db` does.
+   * `written` is called after each commit; must not throw. `transact` replaces the transaction of
+   * `db`.
    */
   constructor(
     db: Kysely<Schema>,
@@ -44,7 +41,7 @@ export class GroupCommit<Schema> {
   /**
    * Runs `write` in a transaction, in the order of the calls. Resolves once it is on the disk;
    * rejects when it throws or the disk fails, and then leaves nothing, independent of the others.
-   * `write` may be called twice, the first time undone: it must only use `trx`, and begin no
+   * `write` may be called twice, the first time rolled back: it must only use `trx`, and begin no
    * transaction in it.
    */
   run<T>(write: (trx: Transaction<Schema>) => Promise<T>): Promise<T> {
@@ -68,7 +65,7 @@ export class GroupCommit<Schema> {
   async #writeAll(): Promise<void> {
     try {
       while (this.#waiting.length > 0) {
-        // Whatever has come in already, for every session, is read first: it belongs to this group.
+        // Received requests of all sessions are read first: they belong to this group.
         await afterThis()
         await this.#writeGroup(this.#waiting.splice(0, MOST_WRITES))
       }
@@ -85,15 +82,15 @@ export class GroupCommit<Schema> {
   }
 
   /**
-   * What settles the committed writes. When the disk fails a group, each write is retried in its
-   * own transaction.
+   * Functions that settle the committed writes. When the disk fails a group, each write is retried
+   * in its own transaction.
    */
   async #commit(group: readonly Waiting<Schema>[]): Promise<Settle[]> {
     try {
       return await this.#transact((trx) => writeEach(trx, group))
     } catch (error) {
       const [first, ...others] = group
-      // None of them reaches a database that cannot be reached.
+      // A retry cannot reach an unreachable database either.
       if (isOutage(error)) for (const one of group) one.reject(error)
       else if (others.length === 0) first?.reject(error)
       else for (const one of group) await this.#writeGroup([one])
@@ -103,7 +100,7 @@ export class GroupCommit<Schema> {
 }
 
 /**
- * A write that throws is undone, and rejected only after the commit: it may conflict with a write
+ * A throwing write is rolled back, and rejected only after the commit: it may conflict with a write
  * of the same group.
  */
 async function writeEach<Schema>(
@@ -111,7 +108,7 @@ async function writeEach<Schema>(
   group: readonly Waiting<Schema>[],
 ): Promise<Settle[]> {
   const [first, ...others] = group
-  // The transaction alone undoes a single one.
+  // The transaction itself rolls back a single one.
   if (first !== undefined && others.length === 0) return [await first.write(trx)]
   const done: Settle[] = []
   for (const { write, reject } of group) {
@@ -119,8 +116,7 @@ async function writeEach<Schema>(
     try {
       done.push(await write(trx))
     } catch (error) {
-      // Throws where the database has ended the whole transaction by itself, as SQLite may on a
-      // full disk.
+      // Throws if the database has ended the whole transaction, like SQLite on a full disk.
       await sql`rollback to savepoint one_write`.execute(trx)
       done.push(() => reject(error))
     }

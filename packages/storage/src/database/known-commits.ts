@@ -1,16 +1,16 @@
 /**
- * Transactions of PostgreSQL of which is known whether they are stored, also where the connection
- * was lost before COMMIT was answered. Each writes its number into the one row that its writer has
- * in the table `commits`; after a loss the row says which the last one was.
+ * PostgreSQL transactions with a known result, also if the connection was lost before COMMIT was
+ * answered. Each writes its number into its writer's row in the table `commits`; after a loss the
+ * row contains the last committed number.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Kysely, type Transaction, isAbortedTransactionError, sql } from 'kysely'
 import type { Health } from './store-health.ts'
 
-/** Between two tries to read it, in milliseconds. */
+/** Milliseconds between two attempts to read it. */
 const PAUSE_MS = 250
-/** Rows of writers that have ended without removing theirs. */
+/** For rows of writers that ended without removing theirs. */
 const KEPT_DAYS = 7
 
 export class KnownCommits<Schema> {
@@ -26,8 +26,8 @@ export class KnownCommits<Schema> {
   }
 
   /**
-   * Runs `work` in a transaction; call it for one at a time. Rejects when it is surely not stored.
-   * Where that cannot be known, it waits until the database can be asked, or until `stopWaiting`.
+   * Runs `work` in a transaction; call it for one at a time. Rejects when it is certainly not
+   * stored. If that is unknown, it waits until the database answers, or until `stopWaiting`.
    */
   async run<T>(work: (trx: Transaction<Schema>) => Promise<T>): Promise<T> {
     const number = ++this.#number
@@ -52,12 +52,12 @@ export class KnownCommits<Schema> {
     }
   }
 
-  /** From now on nothing waits for a database that cannot be asked. */
+  /** Stops waiting for an unreachable database. */
   stopWaiting(): void {
     this.#closing.abort()
   }
 
-  /** Call it when nothing runs any more. */
+  /** Call it when nothing is running. */
   async close(): Promise<void> {
     const removed = sql`
       delete from commits
@@ -66,7 +66,7 @@ export class KnownCommits<Schema> {
     await Promise.allSettled([removed.execute(this.#db)])
   }
 
-  /** Throws `lost` where it is closed before it can be asked. */
+  /** Throws `lost` if it is closed before the database answers. */
   async #isStored(number: number, transaction: string | undefined, lost: unknown): Promise<boolean> {
     const { signal } = this.#closing
     while (!signal.aborted) {
@@ -76,7 +76,7 @@ export class KnownCommits<Schema> {
           select pg_terminate_backend(pid) from pg_stat_activity
           where backend_xid::text = ${transaction ?? ''} and usename = current_user
         `.execute(this.#db)
-        // Waits for the transaction, if it has not ended, also where it has made the row.
+        // Waits for an unfinished transaction, even if that created the row.
         const { rows } = await sql<{ number: number }>`
           insert into commits (writer, number) values (${this.#writer}, 0)
           on conflict (writer) do update set number = commits.number returning number
@@ -91,13 +91,12 @@ export class KnownCommits<Schema> {
   }
 }
 
-/** What the database itself has said of the transaction, and not of the connection. */
+/** True for an error of the transaction, reported by the database, as opposed to the connection. */
 function isAnswer(error: unknown): boolean {
   if (isAbortedTransactionError(error)) return true
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR'
 }
 
-/** Of a migration. */
 export async function addCommits(db: Kysely<unknown>): Promise<void> {
   await sql`
     create table commits (

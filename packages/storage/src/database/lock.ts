@@ -1,8 +1,8 @@
 /**
- * An exclusive lock between processes, by path. It is advisory and dies with its process: the file
- * may stay behind and then locks nothing. (It is SQLite's own lock on an otherwise empty database:
- * a POSIX lock, without another native addon. Do not open the file by other means in the process
- * that holds it; closing any handle would drop the lock.)
+ * An exclusive lock between processes, by path. It is advisory and ends with its process: a
+ * remaining file locks nothing. (It is SQLite's own lock on an otherwise empty database: a POSIX
+ * lock, without another native addon. Do not open the file by other means in the process that holds
+ * it; closing any handle would drop the lock.)
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openSqliteLock } from './sqlite-file.ts'
@@ -23,7 +23,7 @@ export function lockFile(path: string): FileLock | undefined {
   return file === undefined ? undefined : { path, release: () => void file.close() }
 }
 
-/** As `lockFile`, but waits up to `waitMs`; then `StorageError('locked')`. */
+/** Like `lockFile`, but waits up to `waitMs`; then throws `StorageError('locked')`. */
 export async function waitForLock(path: string, waitMs: number): Promise<FileLock> {
   const until = performance.now() + waitMs
   for (;;) {

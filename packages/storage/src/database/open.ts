@@ -1,10 +1,10 @@
-/** Opens what a store is on: a file of SQLite, by its path, or PostgreSQL, by its address. */
+/** Opens a store's database: an SQLite file, by its path, or PostgreSQL, by its address. */
 import { type Migrations, type OpenDatabase, openReader, openWriter } from './database.ts'
 import { openPostgres } from './postgres.ts'
 import { type StoreName, isPostgres } from './dialect.ts'
 import type { FileMode } from './sqlite-file.ts'
 
-/** For the process that writes it. `mode`: of a file. Throws as `openWriter` or `openPostgres`. */
+/** For the writing process. `mode`: of a file. Throws like `openWriter` or `openPostgres`. */
 export function openStore<Schema>(
   where: string,
   name: StoreName,
@@ -17,7 +17,8 @@ export function openStore<Schema>(
 }
 
 /**
- * For others, of which the first migrates PostgreSQL. Throws as `openReader` or `openPostgres`.
+ * For other processes; the first one migrates PostgreSQL. Throws like `openReader` or
+ * `openPostgres`.
  */
 export function openStoreReader<Schema>(
   where: string,

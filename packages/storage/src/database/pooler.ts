@@ -1,4 +1,4 @@
-/** Works through a pooler that keeps a connection’s session, and refuses one that does not. */
+/** Supports session pooling of PostgreSQL, and refuses transaction pooling. */
 import { randomText } from '@sandlot/shared/base/ids'
 import { type Kysely, sql } from 'kysely'
 import { StorageError } from '../storage-error.ts'
@@ -7,16 +7,16 @@ import type { StoreName } from './dialect.ts'
 const MARK_CHARS = 20
 
 interface SessionSettings {
-  /** Where tables with short names are. */
+  /** The schema of unqualified table names. */
   schema: StoreName
-  /** Milliseconds, 0: no limit. Absent: as the server has it. */
+  /** Milliseconds, 0: no limit. Absent: the server's default. */
   statementMs?: number
   idleInTransactionMs?: number
 }
 
 /**
- * Sets them by a statement, because a pooler refuses a connection that begins with them as
- * parameters. A pool of pg awaits what this returns.
+ * Sets them by a statement, because poolers refuse them as connection parameters. A pool of pg
+ * awaits the returned function.
  */
 export function beginSession({
   schema,
@@ -32,8 +32,8 @@ export function beginSession({
 }
 
 /**
- * Throws `cannot_open` where statements of one connection reach several sessions: locks and
- * notifications belong to one. `db`: of two connections at least. `where`: its address.
+ * Throws `cannot_open` if statements of one connection reach several sessions: locks and
+ * notifications belong to one. `db`: at least two connections. `where`: its address.
  */
 export async function refusePooledByTransaction(db: Kysely<unknown>, where: string): Promise<void> {
   const mark = randomText(MARK_CHARS)
@@ -45,7 +45,7 @@ export async function refusePooledByTransaction(db: Kysely<unknown>, where: stri
   }
   await db.connection().execute(async (first) => {
     await sql`select set_config('sandlot.session', ${mark}, false)`.execute(first)
-    // Servers that take turns show in the first of these, the one used last in the second.
+    // The first check detects alternating servers, the second the most recently used one.
     const own = [await seenBy(first)]
     const others = await db.connection().execute(seenBy)
     own.push(await seenBy(first))

@@ -1,4 +1,4 @@
-/** What our connections to PostgreSQL do that Kysely’s do not. */
+/** Our additions to Kysely’s PostgreSQL connections: repeated transactions and serial ones. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { hasCode } from '@sandlot/shared/base/errors'
 import {
@@ -14,7 +14,7 @@ import {
 } from 'kysely'
 import { guardParameters } from './storable-parameters.ts'
 
-/** Serialization failure, deadlock: of two that cannot both go on, one is undone. */
+/** Serialization failure, deadlock: one of two conflicting transactions is rolled back. */
 const REPEATABLE = ['40001', '40P01']
 
 async function twiceAtMost<T>(run: () => Promise<T>): Promise<T> {
@@ -27,8 +27,8 @@ async function twiceAtMost<T>(run: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Transactions are repeated once where the database has undone them for another's sake, so what
- * they run may run twice, the first time undone.
+ * Transactions are repeated once if the database has rolled them back for another's sake, so their
+ * work may run twice, the first time rolled back.
  */
 export class RepeatingKysely<Schema> extends Kysely<Schema> {
   override transaction(): TransactionBuilder<Schema> {
@@ -40,8 +40,8 @@ export class RepeatingKysely<Schema> extends Kysely<Schema> {
 }
 
 /**
- * `serial`: its transactions come one after the other, over all processes, as they do on a file:
- * what they read (who is the last administrator) stays true until they end.
+ * `serial`: its transactions run one after another across all processes, like on a file: their
+ * reads (for example the last administrator) stay true until they end.
  */
 export class PatientDialect extends PostgresDialect {
   readonly #config: PostgresDialectConfig
@@ -62,7 +62,7 @@ class PatientDriver extends PostgresDriver {
   readonly #serial: boolean
   readonly #inTransaction = new WeakSet<DatabaseConnection>()
   readonly #repeats = new WeakSet<DatabaseConnection>()
-  /** Connections are of everybody: they begin in the context of no request. */
+  /** Connections are shared: they begin outside of any request's context. */
   readonly #outside = AsyncLocalStorage.snapshot()
 
   constructor(config: PostgresDialectConfig, serial: boolean) {
@@ -70,7 +70,7 @@ class PatientDriver extends PostgresDriver {
     this.#serial = serial
   }
 
-  /** A statement outside of a transaction is one itself. */
+  /** A statement outside of a transaction is its own transaction. */
   override async acquireConnection(
     ...options: Parameters<PostgresDriver['acquireConnection']>
   ): Promise<DatabaseConnection> {
@@ -101,7 +101,10 @@ class PatientDriver extends PostgresDriver {
     this.#inTransaction.delete(connection)
   }
 
-  /** Never rejects: a lost connection has undone it, and why it is lost was thrown before. */
+  /**
+   * Never rejects: a lost connection has rolled it back, and the reason of the loss was thrown
+   * before.
+   */
   override async rollbackTransaction(
     connection: Parameters<PostgresDriver['rollbackTransaction']>[0],
   ): Promise<void> {

@@ -1,4 +1,7 @@
-/** A database of PostgreSQL as a whole, for backups: as of one moment, and whether it is empty. */
+/**
+ * A whole PostgreSQL database for backups: a snapshot of one moment, and the check for an empty
+ * one.
+ */
 import { sql } from 'kysely'
 import { StorageError } from '../storage-error.ts'
 import { MOVING_SCHEMA, connectPostgres, migrationsOf, refuseHalf } from './postgres.ts'
@@ -7,18 +10,20 @@ import type { StoreName } from './dialect.ts'
 const SCHEMAS: readonly string[] = ['sessions', 'accounts', MOVING_SCHEMA]
 
 interface Snapshot {
-  /** For `pg_dump --snapshot`; good until `close`. */
+  /** For `pg_dump --snapshot`; valid until `close`. */
   id: string
-  /** Of the server, like `15.10`. */
+  /** The server's version, like `15.10`. */
   server: string
-  /** The moment that is seen, in ISO 8601, by the server's clock. */
+  /** The moment of the snapshot, in ISO 8601, by the server's clock. */
   at: string
-  /** Names of the migrations of each store; empty where it was never opened. */
+  /** Names of the migrations of each store; empty if it was never opened. */
   migrations: Record<StoreName, string[]>
   close: () => Promise<void>
 }
 
-/** Holds a moment of both stores; others write on. Throws `StorageError`: cannot_open, io. */
+/**
+ * Holds a moment of both stores without blocking writers. Throws `StorageError`: cannot_open, io.
+ */
 export async function holdSnapshot(url: string): Promise<Snapshot> {
   const { db, health, close } = connectPostgres(url)
   try {
@@ -42,7 +47,7 @@ export async function holdSnapshot(url: string): Promise<Snapshot> {
   }
 }
 
-/** Schemas of ours, and the server's version. Throws `StorageError`: cannot_open, io. */
+/** Our schemas, and the server's version. Throws `StorageError`: cannot_open, io. */
 export async function inspectPostgres(url: string): Promise<{ server: string; schemas: string[] }> {
   const { db, health, close } = connectPostgres(url)
   try {

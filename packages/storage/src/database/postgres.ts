@@ -1,6 +1,6 @@
 /**
- * The only file that imports pg: opens a database of PostgreSQL through Kysely. Each store has a
- * schema of its own in it, so that both may share one database.
+ * The only file that imports pg: opens PostgreSQL through Kysely. Each store has a schema of its
+ * own, so that both may share one database.
  */
 import { Socket } from 'node:net'
 import { hostname } from 'node:os'
@@ -23,40 +23,37 @@ import { PatientDialect, RepeatingKysely } from './postgres-driver.ts'
 import { beginSession, refusePooledByTransaction } from './pooler.ts'
 import type { Health } from './store-health.ts'
 
-/** Connections of one process. */
+/** Connections per process. */
 const MOST_CONNECTIONS = 10
 /** Milliseconds. */
 const CONNECT_MS = 10_000
 const STATEMENT_MS = 30_000
-/**
- * What a process leaves behind whose network was cut must not keep another from going on with a
- * person's sessions.
- */
+/** A process with a cut network must not block another one from continuing a user's sessions. */
 const IDLE_IN_TRANSACTION_MS = 5_000
-/** Longer than any statement: the network does not always say that it was cut. */
+/** Longer than any statement: the network does not always report that it was cut. */
 const SILENT_MS = STATEMENT_MS + 5_000
 
-/** Of `bigint`, and of sums of them. */
+/** `bigint`, and sums of it. */
 const NUMBERS: readonly number[] = [pg.types.builtins.INT8, pg.types.builtins.NUMERIC]
 
 /**
- * How this process is called in `pg_stat_activity`, unless the address says another name. Longer
- * ones are cut there.
+ * The process's name in `pg_stat_activity`, unless the address has another one. PostgreSQL
+ * truncates longer names.
  */
 const NAME = `sandlot ${/packages[/\\]([^/\\]+)/.exec(process.argv[1] ?? '')?.[1] ?? 'tool'} ${process.pid}@${hostname()}`
 
 interface PostgresPlace {
   /** `postgres://…` */
   url: string
-  /** Where the tables of the store are. */
+  /** The schema of the store's tables. */
   schema: StoreName
 }
 
-/** There while a Sandlot is being moved into the database. */
+/** Exists while a Sandlot is being moved into the database. */
 export const MOVING_SCHEMA = 'sandlot_moving'
 
 /**
- * Opens and migrates it. Of several that do this at once one migrates, and the others wait. Throws
+ * Opens and migrates it. Of several concurrent processes one migrates, and the others wait. Throws
  * `StorageError`: cannot_open (also while another is moved into it), newer_schema,
  * migration_failed.
  */
@@ -75,7 +72,7 @@ export async function openPostgres<Schema>(
   const pool = poolOf(place.url, config, (error) => health.typed(error))
   const db = new RepeatingKysely<Schema>({
     dialect: new PatientDialect({ pool }, place.schema === 'accounts'),
-    // SQLite takes an empty list.
+    // SQLite accepts an empty list.
     plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
   })
   health.watch(db)
@@ -89,9 +86,8 @@ export async function openPostgres<Schema>(
 }
 
 /**
- * Few connections without a store's migrations, for what concerns the database as a whole; a
- * statement or a transaction of them may take as long as it takes. `schema`: whose tables have
- * short names.
+ * Few connections without a store's migrations, for work on the database as a whole; statements and
+ * transactions have no time-out. `schema`: of unqualified table names.
  */
 export function connectPostgres(
   url: string,
@@ -110,9 +106,9 @@ export function connectPostgres(
 
 function poolOf(url: string, config: pg.PoolConfig, onLost: (error: Error) => unknown): pg.Pool {
   const pool = new pg.Pool({ ...clientConfig(url), ...config })
-  // A connection that rests is lost; the next statement opens another.
+  // An idle connection was lost; the next statement opens another.
   pool.on('error', onLost)
-  // One that is lost between two statements of a transaction would end the process.
+  // A loss between two statements of a transaction would end the process.
   pool.on('connect', (client) => client.on('error', onLost))
   return pool
 }
@@ -129,7 +125,7 @@ function clientConfig(connectionString: string): pg.ClientConfig {
 /** Milliseconds. */
 const HEARTBEAT_MS = 2_500
 
-/** One connection for a heartbeat: a statement that is not answered soon is a missed beat. */
+/** One connection for a heartbeat: a statement without a quick answer is a missed beat. */
 export function heartbeatConnection<Schema>({ url, schema }: PostgresPlace): Kysely<Schema> {
   const config = {
     onConnect: beginSession({ schema, statementMs: HEARTBEAT_MS }),
@@ -143,13 +139,13 @@ export function heartbeatConnection<Schema>({ url, schema }: PostgresPlace): Kys
   return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
 }
 
-/** Milliseconds without an answer after which its connection is taken for lost. */
+/** Milliseconds without an answer after which a connection counts as lost. */
 const LISTENING_QUERY_MS = 10_000
 
-/** One connection of its own, for notifications and locks that last as long as it does. */
+/** A dedicated connection for notifications and for locks of the same lifetime. */
 export type ListeningClient = pg.Client
 
-/** Throws what pg throws. */
+/** Throws pg's errors. */
 export async function connectListener({ url, schema }: PostgresPlace): Promise<ListeningClient> {
   const config = { query_timeout: LISTENING_QUERY_MS, keepAlive: true }
   const client = new pg.Client({ ...clientConfig(url), ...config })
@@ -164,17 +160,17 @@ export async function connectListener({ url, schema }: PostgresPlace): Promise<L
   }
 }
 
-/** A connection that is silent for so long is lost. */
+/** Destroys a connection after so much silence. */
 function impatientSocket(ms: number): Socket {
   const socket = new Socket()
   return socket.setTimeout(ms, () => socket.destroy(new Error('Connection terminated: it was silent.')))
 }
 
-/** Numbers of ours are whole and below 2^53. */
+/** Our numbers are whole and below 2^53. */
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (type, format) =>
   NUMBERS.includes(type) ? Number : pg.types.getTypeParser(type, format)
 
-/** On connections of its own, where no statement ends early: one may wait for another process. */
+/** On separate connections without a statement time-out: one may wait for another process. */
 async function migrate(
   { url, schema }: PostgresPlace,
   health: PostgresHealth,
@@ -188,7 +184,7 @@ async function migrate(
     if (by === 'sandlot') await refuseHalf(db)
     if (await isMigrated(db, schema, migrations)) return
     await db.connection().execute(async (connection) => {
-      // Making a schema or the migrator's own tables fails where two do it at once.
+      // Concurrent creation of a schema or of the migrator's own tables fails.
       await sql`select pg_advisory_lock(hashtext(${`sandlot ${schema} migrates`}))`.execute(connection)
       try {
         if (!(await isMigrated(db, schema, migrations))) await migrateAlone(db, schema, migrations)
@@ -225,7 +221,7 @@ export async function refuseHalf(db: Kysely<unknown>): Promise<void> {
   )
 }
 
-/** Names of the migrations that a store has had; none where it was never opened. */
+/** Names of a store's applied migrations; none if it was never opened. */
 export async function migrationsOf(db: Kysely<unknown>, schema: StoreName): Promise<string[]> {
   const name = `${schema}.kysely_migration`
   const table = await sql<{ there: boolean }>`select to_regclass(${name}) is not null as there`.execute(db)
@@ -235,8 +231,8 @@ export async function migrationsOf(db: Kysely<unknown>, schema: StoreName): Prom
 }
 
 /**
- * Whether it has had all of these. What a later version has added is no obstacle, unless it says so
- * in its name. Throws `StorageError('newer_schema')`.
+ * True if all of these are applied. Additions of a later version are no obstacle, unless their name
+ * says so. Throws `StorageError('newer_schema')`.
  */
 async function isMigrated(db: Kysely<unknown>, schema: StoreName, migrations: Migrations): Promise<boolean> {
   const applied = await migrationsOf(db, schema)
@@ -250,15 +246,13 @@ async function isMigrated(db: Kysely<unknown>, schema: StoreName, migrations: Mi
   )
 }
 
-/**
- * `060_without_it_after_055`: only for versions that have 055; those before it use what is gone.
- */
+/** `060_without_it_after_055`: only for versions with 055; earlier ones use what it removes. */
 function isFitFor(later: string, migrations: Migrations): boolean {
   const needed = /_after_(\d+)$/.exec(later)?.[1]
   return needed === undefined || Object.keys(migrations).some((name) => name.startsWith(`${needed}_`))
 }
 
-/** Milliseconds for which a migration waits for a table, and everybody behind it. */
+/** Milliseconds for which a migration, and everything queued after it, waits for a table. */
 const LOCK_MS = 1_000
 const BETWEEN_LOCKS_MS = 2_000
 const MOST_LOCK_TRIES = 20
@@ -290,8 +284,8 @@ async function migrateAlone(db: Kysely<unknown>, schema: StoreName, migrations: 
 }
 
 /**
- * They give up soon where a table is in use: what waits for one keeps all others, also of the
- * version before, from it.
+ * Time-out for tables in use: a waiting migration blocks all later users of the table, including
+ * the previous version.
  */
 function impatient(migrations: Migrations): Record<string, Migration> {
   return Object.fromEntries(
@@ -307,7 +301,7 @@ function impatient(migrations: Migrations): Record<string, Migration> {
   )
 }
 
-/** Failures are remembered until a statement that shows their end succeeds. */
+/** Failures are remembered until a successful statement disproves them. */
 class PostgresHealth implements Health {
   readonly #place: PostgresPlace
   #failure: StorageError | undefined
@@ -318,7 +312,7 @@ class PostgresHealth implements Health {
   }
 
   watch<Schema>(db: Kysely<Schema>): void {
-    // A full disk is read as ever: only a new page of a table shows that there is space again.
+    // Reads succeed on a full disk: only a new page of a table proves that there is space.
     this.#probe = (of) =>
       (of === 'full'
         ? sql`create temporary table sandlot_probe on commit drop as select 1`
@@ -344,25 +338,25 @@ class PostgresHealth implements Health {
   }
 }
 
-/** Without what signs in. */
+/** Without credentials. */
 export function addressOf(url: string): string {
   const { host, port, database = '' } = new pg.Client(url)
   return `PostgreSQL at ${host}:${port}/${database}`
 }
 
-/** What says that there is no server to talk to, beside class 08 of its own codes. */
+/** Codes of an unreachable server, in addition to class 08 of PostgreSQL's own. */
 const UNREACHABLE = /^(ECONN|ENOTFOUND|ENOENT|EHOSTUN|ENETUN|ETIMEDOUT|EPIPE|57P0|25006|25P03)/
 
-/** Data exceptions, as a number out of range, and what is too long for an index. */
+/** Data exceptions, like a number out of range, and values too long for an index. */
 const UNFIT = /^(22|54000)/
 
-/** What pg says of a server that was asked for TLS. */
+/** pg's message for a server without TLS. */
 const NO_TLS = 'The server does not support SSL connections'
 const UNTRUSTED = /CERT|UNABLE_TO_VERIFY/
 
 /**
- * What pg threw, as a `StorageError` where it concerns the database and not a statement of ours.
- * Codes: appendix A of PostgreSQL's manual.
+ * pg's errors, as a `StorageError` if they concern the database and not a statement of ours. Codes:
+ * appendix A of PostgreSQL's manual.
  */
 function asStorageError(where: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StorageError) return error

@@ -1,7 +1,4 @@
-/**
- * The only file that imports better-sqlite3: opens a database file with the settings that we rely
- * on.
- */
+/** The only file that imports better-sqlite3: opens a database file with our required settings. */
 import { chmodSync, closeSync, fdatasyncSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { messageOf, hasCode } from '@sandlot/shared/base/errors'
@@ -10,16 +7,16 @@ import { StorageError, type StorageErrorCode } from '../storage-error.ts'
 
 export type SqliteFile = Database.Database
 
-/** How long a statement waits for another process's lock before it fails, in milliseconds. */
+/** Milliseconds for which a statement waits for another process's lock. */
 const BUSY_TIMEOUT_MS = 5_000
 
-/** For the owner alone, or to read for the owner's group too. */
+/** For the owner alone, or readable by the owner's group too. */
 export type FileMode = 0o600 | 0o640
 
 /**
  * Open (and create) a file for its one writing process. A commit is on the disk when it returns.
- * The file gets `mode`, also where it existed, and so do its `-wal` and `-shm`.
- * Throws `StorageError('cannot_open')`.
+ * Sets `mode` on the file, also on an existing one, and on its `-wal` and `-shm`. Throws
+ * `StorageError('cannot_open')`.
  */
 export function openSqliteWriter(path: string, mode: FileMode = 0o600): SqliteFile {
   return guard(path, () => {
@@ -39,10 +36,10 @@ export function openSqliteWriter(path: string, mode: FileMode = 0o600): SqliteFi
 }
 
 /**
- * Open an existing file for reading only. Throws `StorageError('cannot_open')`, also when there is
- * none. A process that may not write to the folder can read while a writer has the file open, or
- * has died and left its `-wal` and `-shm`; otherwise statements throw what `isWithoutLog` is true
- * for.
+ * Open an existing file read-only. Throws `StorageError('cannot_open')`, also if it is missing. A
+ * process without write access to the folder can read while a writer has the file open, or has
+ * crashed and left its `-wal` and `-shm`; otherwise statements throw errors that match
+ * `isWithoutLog`.
  */
 export function openSqliteReader(path: string): SqliteFile {
   return guard(
@@ -52,8 +49,8 @@ export function openSqliteReader(path: string): SqliteFile {
 }
 
 /**
- * Take the exclusive lock of a file that serves as nothing but a lock. Undefined when it is held,
- * here or in another process. Closing the file, or the death of the process, releases it.
+ * Take the exclusive lock of a file that serves only as a lock. Undefined when it is held, here or
+ * in another process. Closing the file, or the end of the process, releases it.
  */
 export function openSqliteLock(path: string): SqliteFile | undefined {
   return guard(path, () => {
@@ -71,14 +68,14 @@ export function openSqliteLock(path: string): SqliteFile | undefined {
   })
 }
 
-/** Of a copy that is made beside others' work: so much is on the disk before more follows. */
+/** Pages of a gentle copy that are synced to the disk before more follow. */
 const GENTLE_PAGES = 2_048
 const LONGEST_REST_MS = 500
 
 /**
- * Write a consistent copy of an open database, also while others write to it. An existing copy is
- * replaced; a copy that failed is removed. `gently`: in steps, with a rest of the same length after
- * each, so that commits of others do not wait for all of it. Blocks this process meanwhile.
+ * Write a consistent copy of an open database, also during writes of others. An existing copy is
+ * replaced; a failed copy is removed. `gently`: in steps, with a pause of the same length after
+ * each, so that commits of others do not wait for all of it. Blocks this process.
  */
 export async function copySqlite(file: SqliteFile, target: string, gently = false): Promise<void> {
   ensureFile(target, 0o600)
@@ -111,12 +108,12 @@ function sleepSync(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
-/** As long as a commit may take that is under way. */
+/** The longest time of a commit in progress. */
 const COMMIT_MS = 30
 
 /**
- * Takes the write lock of an existing database until the file is closed. Undefined where another
- * keeps it for longer than a commit. Throws `StorageError('cannot_open')`.
+ * Takes the write lock of an existing database until the file is closed. Undefined if another holds
+ * it for longer than a commit. Throws `StorageError('cannot_open')`.
  */
 export function refuseWrites(path: string): SqliteFile | undefined {
   return guard(path, () => {
@@ -133,8 +130,8 @@ export function refuseWrites(path: string): SqliteFile | undefined {
 }
 
 /**
- * Checks every page of a copy and takes its log away, so that the one file is all of it. Returns
- * its migrations. Throws `StorageError('corrupt')`, or what SQLite throws.
+ * Checks every page of a copy and removes its log, so that the file is complete. Returns its
+ * migrations. Throws `StorageError('corrupt')`, or SQLite's errors.
  */
 export function checkCopy(path: string): string[] {
   const file = new Database(path, { fileMustExist: true })
@@ -148,7 +145,7 @@ export function checkCopy(path: string): string[] {
   }
 }
 
-/** The names of the migrations that a database has; none where it was never migrated. */
+/** Names of a database's applied migrations; none if it was never migrated. */
 export function appliedMigrations(file: SqliteFile): string[] {
   const table = file
     .prepare("select 1 from sqlite_master where type = 'table' and name = 'kysely_migration'")
@@ -158,9 +155,9 @@ export function appliedMigrations(file: SqliteFile): string[] {
 }
 
 /**
- * Create the file if there is none, and set its mode. SQLite gives `-wal` and `-shm` the mode of
- * their database; those that are left of an earlier run are set as well. Never opens a file that
- * exists: closing it would drop the locks that this process has on it.
+ * Create the file if missing, and set its mode. SQLite gives `-wal` and `-shm` the mode of their
+ * database; remaining ones of an earlier run are set as well. Never opens an existing file: closing
+ * it would drop this process's locks on it.
  */
 function ensureFile(path: string, mode: FileMode): void {
   try {
@@ -175,7 +172,8 @@ function ensureFile(path: string, mode: FileMode): void {
 }
 
 /**
- * Of a reader that may not write to the folder: the file is closed, so it has no `-wal` and `-shm`.
+ * For a reader without write access to the folder: the file is closed, so it has no `-wal` and
+ * `-shm`.
  */
 export function isWithoutLog(error: unknown): boolean {
   return (
@@ -189,9 +187,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }
 
-/**
- * What SQLite threw, as a `StorageError` where it concerns the file and not a statement of ours.
- */
+/** SQLite's errors, as a `StorageError` if they concern the file and not a statement of ours. */
 export function asStorageError(path: string, error: unknown): unknown {
   if (!(error instanceof Database.SqliteError)) return error
   const { code } = error

@@ -1,17 +1,14 @@
-/**
- * Statements that a file has compiled, kept for the next time: compiling one takes longer than
- * running it.
- */
+/** Cache of a file's compiled statements: compiling one takes longer than running it. */
 import type { SqliteFile } from './sqlite-file.ts'
 
 type Statement = ReturnType<SqliteFile['prepare']>
 
-/** How many are kept; the least lately used goes first. */
+/** The least recently used is evicted. */
 const MOST_STATEMENTS = 200
-/** A longer one writes many rows, and their number is seldom the same again. */
+/** Longer ones write many rows, and the same number rarely repeats. */
 const LONGEST_SQL = 1_000
 
-/** What Kysely needs of `file`. Only for a file whose schema does not change any more. */
+/** Kysely's interface to `file`. Only for a file whose schema no longer changes. */
 export function withStatementCache(file: SqliteFile): {
   prepare: (sql: string) => Statement
   close: () => void
@@ -20,7 +17,7 @@ export function withStatementCache(file: SqliteFile): {
   return {
     prepare(sql) {
       const known = kept.get(sql)
-      // A statement whose rows are still being read cannot begin again.
+      // A statement cannot restart while its rows are being read.
       if (known?.busy === true || sql.length > LONGEST_SQL) return file.prepare(sql)
       const statement = known ?? file.prepare(sql)
       kept.delete(sql)

@@ -1,10 +1,10 @@
-/** The last door before either database: text of parameters is text that PostgreSQL holds. */
+/** Cleans parameters of statements, for both databases: text that PostgreSQL can store. */
 import { storableJson } from '@sandlot/shared/base/storable-text'
 import type { CompiledQuery, DatabaseConnection } from 'kysely'
 
 const guarded = new WeakSet<DatabaseConnection>()
 
-/** Every statement of `connection` from now on. The same connection again changes nothing. */
+/** Applies to all later statements of `connection`. Idempotent. */
 export function guardParameters(connection: DatabaseConnection): void {
   if (guarded.has(connection)) return
   guarded.add(connection)

@@ -1,20 +1,20 @@
 /**
- * Whether a database can be written: known from its failures and its disk, so that asking costs
- * almost nothing.
+ * Health of a database file: derived from its failures and its disk, so that a check costs almost
+ * nothing.
  */
 import { dirname } from 'node:path'
 import { freeBytes } from './free-bytes.ts'
 import { asStorageError } from './sqlite-file.ts'
 import { StorageError } from '../storage-error.ts'
 
-/** With less free space than this a write is tried before the database is called sound. */
+/** With less free space a test write is required. */
 const LOW_BYTES = 8 * 1024 * 1024
 
-/** What is known of whether a database can be used. */
+/** Health of a database. */
 export interface Health {
-  /** What the database threw, as a `StorageError` where it concerns the database as a whole. */
+  /** A `StorageError` for a failure of the database as a whole; any other error unchanged. */
   typed(error: unknown): unknown
-  /** Undefined: it can be written. */
+  /** Undefined: it is writable. */
   problem(): StorageError | undefined | Promise<StorageError | undefined>
 }
 
@@ -23,13 +23,13 @@ export class StoreHealth implements Health {
   readonly #probe: () => void
   #failure: StorageError | undefined
 
-  /** `probe` writes to the database, and throws what SQLite throws. */
+  /** `probe` writes to the database, and throws SQLite's errors. */
   constructor(path: string, probe: () => void) {
     this.#path = path
     this.#probe = probe
   }
 
-  /** What SQLite threw, as `asStorageError`. A failure of the file or its disk is remembered. */
+  /** See `asStorageError`. A failure of the file or its disk is remembered. */
   typed(error: unknown): unknown {
     const typed = asStorageError(this.#path, error)
     if (typed !== error && typed instanceof StorageError && typed.code !== 'locked') this.#failure = typed
@@ -37,14 +37,14 @@ export class StoreHealth implements Health {
   }
 
   /**
-   * Undefined: it can be written. A failure is over when a write succeeds again; damage stays until
-   * the next start.
+   * Undefined: it is writable. A failure ends with a successful write; damage stays until the next
+   * start.
    */
   problem(): StorageError | undefined {
     if (this.#failure?.code === 'corrupt') return this.#failure
     const isLow = freeBytes(dirname(this.#path)) < LOW_BYTES
     if (this.#failure === undefined && !isLow) return undefined
-    // A small write may still fit where the next message does not.
+    // A small write may still fit when the next message does not.
     if (this.#failure?.code === 'full' && isLow) return this.#failure
     try {
       this.#probe()
@@ -52,7 +52,7 @@ export class StoreHealth implements Health {
     } catch (error) {
       const typed = this.typed(error)
       if (!(typed instanceof StorageError)) throw typed
-      // Another process's lock is no failure of the disk.
+      // Another process's lock is no disk failure.
       return typed.code === 'locked' ? this.#failure : typed
     }
     return undefined

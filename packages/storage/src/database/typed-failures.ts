@@ -1,13 +1,9 @@
-/**
- * What a database throws about itself becomes a `StorageError` at the edge of a store, whatever
- * method was called.
- */
+/** Converts failures of a database into `StorageError` at the edge of a store, for all methods. */
 import type { Health } from './store-health.ts'
 
 /**
- * The same object, each of its own methods rejecting with a `StorageError` where the database's
- * file is the reason, or with what `said` maps it to. The failure is recorded in the database's
- * health.
+ * The same object with methods that reject with a `StorageError` for a failure of the database's
+ * file, or with the result of `said`. Records the failure in the database's health.
  */
 export function withTypedFailures<Store extends object>(
   health: Pick<Health, 'typed'>,

@@ -1,10 +1,10 @@
-/** Rows in the one form that both databases give them, and digests of tables in any order. */
+/** Canonical rows, equal for both databases, and order-independent digests of tables. */
 import { createHash } from 'node:crypto'
 import { storableText } from '@sandlot/shared/base/storable-text'
 import { StorageError } from '../storage-error.ts'
 import type { SourceTable } from './source.ts'
 
-/** A value that PostgreSQL cannot have. */
+/** A value that PostgreSQL cannot store. */
 class DamagedValue extends Error {
   override readonly name = 'DamagedValue'
 }
@@ -13,16 +13,16 @@ class DamagedValue extends Error {
 export interface TargetTable {
   /** By column. */
   types: ReadonlyMap<string, string>
-  /** Columns of which two rows must differ. */
+  /** Columns with unique values. */
   keys: ReadonlySet<string>
 }
 
-/** Stands in a key for U+0000, without which two of them could be the same. */
+/** Replaces U+0000 in a key, where removal could make two keys equal. */
 const IN_KEYS = '\uFFFD'
 
 /**
- * Without U+0000, which PostgreSQL cannot have. Throws `corrupt` for a row that it cannot have
- * either, and names it.
+ * Without U+0000, which PostgreSQL cannot store. Throws `corrupt` for other unstorable rows, and
+ * names them.
  */
 export function canonicalRow(
   { store, name, columns }: SourceTable,
@@ -31,7 +31,7 @@ export function canonicalRow(
 ): Record<string, unknown> {
   return Object.fromEntries(
     columns.map((column) => {
-      // The index is made anew.
+      // The index is rebuilt.
       if (name === 'sessions' && column === 'indexed_seq') return [column, 0]
       try {
         return [column, canonical(row[column], types.get(column) ?? '', keys.has(column) ? IN_KEYS : '')]
@@ -49,7 +49,7 @@ export function canonicalRow(
   )
 }
 
-/** How often U+0000 is in the text of a row, where PostgreSQL cannot have it. */
+/** Number of U+0000 in the text of a row, where PostgreSQL cannot store it. */
 export function countNuls({ types }: TargetTable, row: Readonly<Record<string, unknown>>): number {
   return Object.entries(row).reduce(
     (count, [column, value]) =>
@@ -73,13 +73,13 @@ function canonical(value: unknown, type: string, nul: string): unknown {
   const number = Number(value)
   if (typeof value === 'string' && (value.trim() === '' || !Number.isFinite(number)))
     throw new DamagedValue('it is text and not a number')
-  // A file keeps parts of milliseconds where whole ones are meant.
+  // A file may contain fractions of milliseconds in columns of whole ones.
   return type === 'double precision' ? number : Math.round(number)
 }
 
 const DIGEST_BITS = 128n
 
-/** Of many rows in any order: each counts once, and what is there twice counts twice. */
+/** Independent of the order of rows; duplicates count twice. */
 export class TableDigest {
   #sum: bigint
 

@@ -1,6 +1,6 @@
 /**
- * The databases that are moved: copies of the files, brought to this version’s schema, so that the
- * files themselves are only read.
+ * The source databases of a move: migrated copies of the files, so that the files themselves are
+ * only read.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream, createWriteStream, existsSync, mkdirSync, rmSync } from 'node:fs'
@@ -20,7 +20,7 @@ export const STORES: Record<StoreName, Migrations> = {
   accounts: accountsMigrations,
 }
 
-/** Made anew where it is: the index of searches, and what says which migrations there were. */
+/** Recreated in the target: the search index, and the list of migrations. */
 const LEFT_OUT = /^(sqlite_|kysely_|search_(texts|words))/
 
 export interface SourceTable {
@@ -31,24 +31,24 @@ export interface SourceTable {
 }
 
 interface SourceRow {
-  /** Its place in the table. */
+  /** Its rowid. */
   place: number
   values: Record<string, unknown>
 }
 
 export interface Source {
-  /** Of every byte of the files. */
+  /** Over every byte of the files. */
   digest: string
-  /** What others refer to comes before them. */
+  /** Referenced tables come first. */
   tables: SourceTable[]
-  /** In the order of their places. */
+  /** In the order of `place`. */
   rowsOf(table: SourceTable, after: number): Iterable<SourceRow>
   close(): void
 }
 
 /**
- * Copies the files into `folder`, which is emptied before and removed by `close`. Nothing must
- * write them meanwhile. Throws `StorageError`: newer_schema, corrupt, full, cannot_open.
+ * Copies the files into `folder`, which is emptied before and removed by `close`. Nothing may write
+ * to them during the copy. Throws `StorageError`: newer_schema, corrupt, full, cannot_open.
  */
 export async function openSource(files: Record<StoreName, string>, folder: string): Promise<Source> {
   rmSync(folder, { recursive: true, force: true })
@@ -110,7 +110,7 @@ async function copyFile(from: string, to: string, digest: ReturnType<typeof crea
   }
 }
 
-/** The copy with every migration, open for reading. `path`: what it is a copy of. */
+/** The fully migrated copy, open for reading. `path`: the original. */
 async function prepared(path: string, copy: string, migrations: Migrations): Promise<SqliteFile> {
   if (!existsSync(copy)) throw new StorageError('cannot_open', `There is no ${path}.`)
   try {

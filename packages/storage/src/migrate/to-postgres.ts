@@ -1,7 +1,7 @@
 /**
- * Moves what two files of SQLite hold into an empty database of PostgreSQL. Rows go in batches,
- * each a commit with how far it is, so that it goes on where it was ended; every table is read back
- * and compared. Until all of it is there, no Sandlot opens the database (`openPostgres`).
+ * Moves two SQLite files into an empty PostgreSQL database. Rows go in batches, each committed with
+ * its progress, so that an interrupted move resumes; every table is read back and compared. Until
+ * it is complete, no Sandlot opens the database (`openPostgres`).
  */
 import { type Kysely, sql } from 'kysely'
 import { GroupCommit } from '../database/group-commit.ts'
@@ -14,11 +14,11 @@ import { StorageError } from '../storage-error.ts'
 import { TableDigest, type TargetTable, canonicalRow, countNuls } from './row-digest.ts'
 import { STORES, type Source, type SourceTable, openSource } from './source.ts'
 
-/** Of one batch. PostgreSQL takes 65,535 values in a statement. */
+/** Rows per batch. PostgreSQL takes 65,535 values in a statement. */
 const MOST_ROWS = 500
 const MOST_VALUES = 30_000
 const MOST_BYTES = 4 * 1024 * 1024
-/** Rows that are read back at once. */
+/** Rows per read. */
 const READ_ROWS = 500
 const OLDEST_SERVER = 150_000
 
@@ -28,9 +28,9 @@ export interface MovedTable {
   /** `sessions.events` */
   name: string
   rows: number
-  /** The same of what was read and of what is there now. */
+  /** The same for the source and the target. */
   digest: string
-  /** Characters U+0000 of the file, which PostgreSQL cannot have. */
+  /** Number of U+0000 in the file, which PostgreSQL cannot store. */
   leftOut: number
 }
 
@@ -43,8 +43,8 @@ interface MoveOptions {
 }
 
 /**
- * Nothing must write the files meanwhile. Throws `StorageError`: `not_empty`, `other_source`,
- * `locked`, and what opening either throws.
+ * Nothing may write to the files during the move. Throws `StorageError`: `not_empty`,
+ * `other_source`, `locked`, and the errors of opening either.
  */
 export async function moveToPostgres({ files, folder, url, doing }: MoveOptions): Promise<MovedTable[]> {
   const { db, health, close } = connectPostgres(url, { connections: 2 })
@@ -109,7 +109,7 @@ class Moving {
     return moved
   }
 
-  /** Makes the tables, or finds how far it was. */
+  /** Creates the tables, or finds the progress. */
   async #begin(): Promise<void> {
     const { digest } = this.#source
     const schemas = await sql<{ name: string }>`
@@ -143,7 +143,7 @@ class Moving {
     for (const [schema, migrations] of Object.entries(STORES) as [StoreName, (typeof STORES)[StoreName]][])
       await (await openPostgres({ url: this.#url, schema }, migrations, 'moving')).close()
     await this.#db.transaction().execute(async (trx) => {
-      // What migrations have put in is in the files too.
+      // Rows inserted by migrations are in the files too.
       const names = this.#source.tables.map(({ store, name }) => sql.id(store, name))
       await sql`truncate ${sql.join(names)} cascade`.execute(trx)
       await this.#setTriggers(trx, 'disable')
@@ -151,7 +151,7 @@ class Moving {
     })
   }
 
-  /** What a trigger has put in is in the files too. */
+  /** Rows inserted by triggers are in the files too. */
   async #setTriggers(trx: Plain, to: 'enable' | 'disable'): Promise<void> {
     for (const { store, name } of this.#source.tables)
       await sql`alter table ${sql.id(store, name)} ${sql.raw(to)} trigger user`.execute(trx)
@@ -202,7 +202,7 @@ class Moving {
     if (rows === 0) await this.#note(this.#db, name, { place, rows, digest: digest.toString() })
   }
 
-  /** Reads every row that is there now. Throws `corrupt` where it is not what was read. */
+  /** Reads every stored row. Throws `corrupt` if it differs from the source. */
   async #compare(table: SourceTable): Promise<MovedTable> {
     const name = nameOf(table)
     this.#doing(`${name}: comparing`)
@@ -232,7 +232,7 @@ class Moving {
     return { name, rows: count, digest: digest.toString(), leftOut }
   }
 
-  /** Throws where the tables do not have the same columns. */
+  /** Throws if the tables have different columns. */
   async #targetOf({ store, name, columns }: SourceTable): Promise<TargetTable> {
     const { rows } = await sql<{ column: string; type: string }>`
       select column_name::text as column, data_type::text as type from information_schema.columns
@@ -304,7 +304,7 @@ class Moving {
   }
 }
 
-/** In the table of progress, where its `rows` are characters. */
+/** A row in the table of progress whose `rows` are characters. */
 function leftOutOf(name: string): string {
   return `left out of ${name}`
 }

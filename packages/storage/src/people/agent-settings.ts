@@ -1,6 +1,6 @@
 /**
- * What administrators have set about the agent for teams and people: one row each. All of them are
- * read at start and kept in memory by the agent, so that no prompt waits for them.
+ * Agent settings of teams and people, set by administrators: one row each. The agent reads all at
+ * start and caches them, so that no prompt waits for them.
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
@@ -23,26 +23,26 @@ export interface SettingsRecord {
 }
 
 export interface AgentSettingsRows {
-  /** Throws `SandlotError` for a damaged one: what it forbids must not be lost. */
+  /** Throws `SandlotError` for a damaged one: its restrictions must not be lost. */
   all(): Promise<SettingsRecord[]>
   /**
-   * In place of what was there with the revision before this one (none: revision 1). False where
-   * another revision is there.
+   * Replaces the row with the previous revision (none: revision 1). False if the stored revision
+   * differs.
    */
   put(row: SettingsRecord, at: number, audit?: NewAudit): Promise<boolean>
-  /** Silent where there is none. */
+  /** Does nothing if there is none. */
   remove(subject: SettingsSubject, audit?: NewAudit): Promise<void>
-  /** In one transaction: removes the first, and puts the other as it is. */
+  /** In one transaction: removes the first, and puts the other unchanged. */
   replace(subject: SettingsSubject, row: SettingsRecord, at: number): Promise<void>
   /**
-   * Once for all time, in one transaction: the rows that are not there yet, with revision 1. False
-   * when this was done before.
+   * Runs only once per database, in one transaction: adds missing rows, with revision 1. False if
+   * it ran before.
    */
   seed(rows: readonly Omit<SettingsRecord, 'revision'>[], at: number): Promise<boolean>
 }
 
 const CHANGE = { what: 'settings' }
-/** In `counters`. */
+/** A row of `counters`. */
 const SEEDED = 'settings_seeded'
 
 export function storedAgentSettings(db: Kysely<SessionsSchema>): AgentSettingsRows {
@@ -142,7 +142,6 @@ function keyOf({ kind, id }: SettingsSubject): string {
   return `${kind}:${id}`
 }
 
-/** A migration. */
 export async function addAgentSettings({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('agent_settings')

@@ -1,4 +1,4 @@
-/** What people want the agent to keep to in all their sessions: one text each. */
+/** Users' own instructions to the agent: one text each. */
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Kysely } from 'kysely'
 import { inTransaction } from '../audit/audit.ts'
@@ -36,7 +36,6 @@ export function storedInstructions(db: Kysely<SessionsSchema>): InstructionRows 
   }
 }
 
-/** The migration. */
 export async function addInstructions(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('instructions')

@@ -1,6 +1,6 @@
 /**
- * MCP servers that were added on the page: one row each. Values of headers and variables are among
- * the secrets of the same owner.
+ * MCP servers added on the page: one row each. Values of headers and variables are secrets of the
+ * same owner.
  */
 import { type AddedServer, addedServer } from '@sandlot/shared/admin/mcp-servers'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
@@ -18,11 +18,11 @@ export interface McpServerRecord {
 export interface McpServerRows {
   all(): Promise<McpServerRecord[]>
   /**
-   * In place of what was there with the revision before this one (none: revision 1). False where
-   * another revision is there.
+   * Replaces the row with the previous revision (none: revision 1). False if the stored revision
+   * differs.
    */
   put(row: McpServerRecord, at: number, audit?: NewAudit): Promise<boolean>
-  /** Silent where there is none. */
+  /** Does nothing if there is none. */
   remove(id: string, audit?: NewAudit): Promise<void>
 }
 
@@ -70,7 +70,6 @@ export function storedMcpServers(db: Kysely<SessionsSchema>): McpServerRows {
   }
 }
 
-/** The migration. */
 export async function addMcpServers(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('mcp_servers')

@@ -1,7 +1,4 @@
-/**
- * Endpoints of models that administrators have added: one row each. Their keys are among the
- * secrets.
- */
+/** Model endpoints added by administrators: one row each. Their keys are secrets. */
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import { type Endpoint, endpoint } from '@sandlot/shared/account/models-api'
 import type { Kysely } from 'kysely'
@@ -18,11 +15,11 @@ export interface ModelEndpointRows {
   /** The oldest first. */
   all(): Promise<EndpointRecord[]>
   /**
-   * In place of what was there with the revision before this one (none: revision 1). False where
-   * another revision is there.
+   * Replaces the row with the previous revision (none: revision 1). False if the stored revision
+   * differs.
    */
   put(row: EndpointRecord, at: number, audit?: NewAudit): Promise<boolean>
-  /** Silent where there is none. */
+  /** Does nothing if there is none. */
   remove(id: string, audit?: NewAudit): Promise<void>
 }
 
@@ -70,7 +67,6 @@ export function storedModelEndpoints(db: Kysely<SessionsSchema>): ModelEndpointR
   }
 }
 
-/** The migration. */
 export async function addModelEndpoints(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('model_endpoints')

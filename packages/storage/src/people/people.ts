@@ -1,6 +1,6 @@
 /**
- * What the service has said of people, by id: their address, role and teams, which prompts need
- * that are resumed before any request; and removed people.
+ * Known people by id, as reported by the service: address, role and teams, for prompts that are
+ * resumed before any request; and removed people.
  */
 import { idList } from '@sandlot/shared/account/agent-settings'
 import { type Role, role } from '@sandlot/shared/account/role'
@@ -24,17 +24,17 @@ export interface PeopleRows {
   all(): Promise<ReadonlyMap<string, KnownPerson>>
   /** Undefined: not known. */
   get(userId: string): Promise<KnownPerson | undefined>
-  /** In place of an earlier one. */
+  /** Replaces an earlier one. */
   put(userId: string, person: KnownPerson): Promise<void>
-  /** Ids of those who were removed. They stay: no id is given twice. */
+  /** Ids of removed people. They are permanent: ids are never reused. */
   removed(): Promise<ReadonlySet<string>>
   /**
-   * In one transaction: this person counts as removed, and their address, secrets, rules,
-   * instructions and settings go. Their sessions stay, and what they have spent. To be repeated
-   * when something may have been written meanwhile.
+   * In one transaction: marks the person as removed, and deletes their address, secrets, rules,
+   * instructions and settings. Their sessions and usage stay. Repeat it if writes may have happened
+   * since.
    */
   remove(userId: string, at: number): Promise<void>
-  /** What else is left of them, once their sessions are gone. Idempotent. */
+  /** Deletes the remaining data, after their sessions. Idempotent. */
   purge(userId: string): Promise<void>
 }
 
@@ -95,7 +95,6 @@ function toPerson({ email, role: held, teams }: SessionsSchema['people']): Known
   }
 }
 
-/** A migration. */
 export async function addPeople({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('people')
@@ -104,7 +103,6 @@ export async function addPeople({ schema }: Kysely<unknown>): Promise<void> {
     .execute()
 }
 
-/** A migration. */
 export async function addRemovedPeople({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('removed_people')
@@ -113,7 +111,6 @@ export async function addRemovedPeople({ schema }: Kysely<unknown>): Promise<voi
     .execute()
 }
 
-/** A migration. */
 export async function addRolesOfPeople({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('people').addColumn('role', 'text').execute()
   await schema.alterTable('people').addColumn('teams', 'text').execute()

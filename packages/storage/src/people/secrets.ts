@@ -1,6 +1,6 @@
 /**
- * Users' secrets, as they are kept: sealed by ai-agent, which alone has the key. Here they are
- * bytes with a name.
+ * Users' secrets: sealed by ai-agent, which alone has the key. Here they are opaque bytes with a
+ * name.
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
@@ -8,12 +8,12 @@ import { type Kysely, sql } from 'kysely'
 import { inSharedChange } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-/** Secrets of one person. */
+/** Per person. */
 const MAX_SECRETS = 200
 
 interface SealedSecret {
   name: string
-  /** Id of the key that opens it; reveals nothing of the key. */
+  /** Id of the key that opens it; reveals nothing about the key. */
   keyId: string
   sealed: Uint8Array
   /** Epoch milliseconds. */
@@ -22,15 +22,15 @@ interface SealedSecret {
 
 export interface SecretRows {
   get(userId: string, name: string): Promise<SealedSecret | undefined>
-  /** Replaces one of that name. Rejects with `too_large` when there are `MAX_SECRETS` others. */
+  /** Replaces one of that name. Rejects with `too_large` if there are `MAX_SECRETS` others. */
   put(userId: string, secret: SealedSecret, audit?: NewAudit): Promise<void>
-  /** True when there was one. */
+  /** True if there was one. */
   remove(userId: string, name: string, audit?: NewAudit): Promise<boolean>
-  /** Of every user. */
+  /** For all users. */
   removeNamed(names: readonly string[]): Promise<void>
   /** By name. */
   names(userId: string): Promise<{ name: string; updatedAt: number }[]>
-  /** Secrets that were sealed with another key, at most `limit`. */
+  /** Secrets sealed with another key, at most `limit`. */
   sealedOtherwise(keyId: string, limit: number): Promise<(SealedSecret & { userId: string })[]>
 }
 
@@ -110,7 +110,6 @@ export function storedSecrets(db: Kysely<SessionsSchema>): SecretRows {
   }
 }
 
-/** A migration. */
 export async function addSecrets({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('secrets')

@@ -1,4 +1,4 @@
-/** The sandbox ledger in the sessions database: whose a sandbox is. */
+/** The sandbox ledger in the sessions database: owners of sandboxes. */
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { LedgerSlot, SandboxLedger } from '@sandlot/sandbox/ledger'
 import { type Insertable, type Kysely, type Selectable, type Transaction, sql } from 'kysely'
@@ -7,7 +7,7 @@ import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
 /**
- * On PostgreSQL several controllers may share the database, each with connections of its own. A
+ * On PostgreSQL several controllers may share the database, each with its own connections. An
  * SQLite file has one writer.
  */
 export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
@@ -18,7 +18,7 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
       if (slot.state !== 'warm' || mostWarm === undefined) return addRow(db, slot)
       if (dialectOf(db) === 'sqlite') return addWarm(db, slot, mostWarm)
       await db.transaction().execute(async (trx) => {
-        // Two that insert at once would not see one another's row in what they count.
+        // Two concurrent inserts would not count each other's row.
         await sql`select pg_advisory_xact_lock(hashtext('sandlot warm slots'))`.execute(trx)
         await addWarm(trx, slot, mostWarm)
       })
@@ -29,8 +29,8 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
         return await db.transaction().execute((trx) => claimSlot(trx, slot, userId))
       } catch (error) {
         if (error instanceof SandboxError) throw error
-        // On PostgreSQL two controllers may each claim a slot for this user at once. The second one
-        // is refused because a user has one slot; by then the first one's is there to be seen.
+        // On PostgreSQL two controllers may each claim a slot for this user at once. The second is
+        // refused because a user has one slot; by then the first slot is visible.
         const winner = await findSlot(db, userId)
         if (winner === undefined) throw error
         return winner
@@ -105,7 +105,7 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
   }
 }
 
-/** Callers of sandboxes know only `SandboxError`: an unusable database is an unusable ledger. */
+/** Callers of sandboxes handle only `SandboxError`: an unusable database is an unusable ledger. */
 export function ledgerFailure(failure: unknown): unknown {
   if (!(failure instanceof StorageError)) return failure
   return new SandboxError('ledger', `The sandbox ledger cannot be used: ${failure.message}`, {
@@ -148,7 +148,7 @@ async function claimSlot(
     .where('slot', '=', slot)
     .executeTakeFirst()
   if (row === undefined) throw noSlot(slot)
-  // Claimed for the same user while this one waited for the row.
+  // Claimed for the same user while waiting for the row.
   const mine = row.user_id === userId ? await findSlot(trx, userId) : undefined
   if (mine !== undefined) return mine
   throw new SandboxError('exists', `Slot ${slot} is not warm: it cannot be claimed.`)
@@ -175,7 +175,7 @@ async function addRow(db: Kysely<SessionsSchema>, slot: LedgerSlot): Promise<voi
  */
 async function addWarm(db: Kysely<SessionsSchema>, slot: LedgerSlot, mostWarm: number): Promise<void> {
   const warm = sql<number | string>`(select count(*) from sandbox_slots where state = 'warm')`
-  // The types are explicit because PostgreSQL takes a bare parameter of a select for text.
+  // Explicit types, because PostgreSQL takes a bare parameter of a select for text.
   const { rows } = await sql`
     insert into sandbox_slots (slot, state, uid, volume, generation, created_at)
     select ${slot.slot}, 'warm', cast(${slot.uid} as integer), ${slot.volume},
@@ -185,7 +185,8 @@ async function addWarm(db: Kysely<SessionsSchema>, slot: LedgerSlot, mostWarm: n
     returning slot`.execute(db)
   if (rows.length > 0) return
   const counted = await db.selectNoFrom(warm.as('count')).executeTakeFirstOrThrow()
-  // Full, or the name, the uid or the volume is taken: then the ordinary insert throws that.
+  // The pool has room, so the name, the uid or the volume is taken: the ordinary insert throws
+  // that.
   if (Number(counted.count) < mostWarm) return addRow(db, slot)
   throw new SandboxError('limit_reached', `There are ${Number(counted.count)} warm slots already.`)
 }

@@ -1,7 +1,7 @@
 /**
- * The ai-agents that share a database, and which of them has which person. A person belongs to one
- * at a time; the number of each change of hands (`epoch`) is what keeps an earlier owner from
- * writing. All times are the database's. On SQLite there is one ai-agent, and nothing is here.
+ * The ai-agents on one database, and their users. A user belongs to one replica at a time; `epoch`
+ * counts the changes of owner and fences off writes of earlier ones. All times are the database's.
+ * On SQLite there is one ai-agent, and nothing is stored.
  */
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { changePrint, isFirstPrint } from '../database/counters.ts'
@@ -10,35 +10,35 @@ import { changing, wakeListeners } from '../database/changes.ts'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-/** A replica whose last heartbeat is older is dead: what it has may be claimed. */
+/** A replica with an older heartbeat is dead: its users may be claimed. */
 export const LIVING_MS = 7_000
 /** Rows of dead ones are removed after a day. */
 const FORGOTTEN_MS = 86_400_000
-/** Claimed like a person by the replica that runs the schedules of the deployment. */
+/** Claimed like a user by the replica that runs the schedules of the deployment. */
 export const SCHEDULES = 'deployment:schedules'
-/** Of which keys there is a print. */
+/** Keys with a stored print. */
 type KeyName = 'deployment_keys' | 'sealing_key'
 
 export interface Replica {
   id: string
-  /** Where its ACP is. */
+  /** Its ACP address. */
   url: string
   certificate?: string
   version: string
   draining: boolean
   living: boolean
-  /** People that it has. */
+  /** Number of its users. */
   people: number
 }
 
 export interface ReplicaReads {
   /** By id. Empty on SQLite. */
   list(): Promise<Replica[]>
-  /** Id of the living replica that has this person. */
+  /** Id of the living replica that owns this user. */
   ownerOf(userId: string): Promise<string | undefined>
-  /** Those of these people whom no living replica has. */
+  /** Users without a living owner. */
   freeOf(userIds: readonly string[]): Promise<string[]>
-  /** Whom the replica of this id has. */
+  /** Users of this replica. */
   peopleOf(replicaId: string): Promise<string[]>
 }
 
@@ -47,7 +47,7 @@ export interface NewReplica {
   url: string
   certificate?: string
   version: string
-  /** Id of the engine that has its sandboxes. Undefined: not known. */
+  /** Id of the engine of its sandboxes. Undefined: not known. */
   engine?: string | undefined
 }
 
@@ -57,67 +57,67 @@ export interface Owned {
 }
 
 export interface Claim {
-  /** Who has the person now. */
+  /** The current owner. */
   replicaId: string
   epoch: number
-  /** Who had them before; null: they had been given up, or never had an owner. */
+  /** The previous owner; null: released, or none. */
   before: string | null
 }
 
 export interface Unowned {
-  /** People with unfinished prompts. */
+  /** Users with unfinished prompts. */
   userIds: string[]
-  /** Whether the schedules of the deployment are among it. */
+  /** True if the schedules of the deployment have no owner. */
   schedules: boolean
-  /** How many replicas may take them. */
+  /** Number of replicas that may claim them. */
   replicas: number
 }
 
-/** Of one replica, from `register` on. */
+/** Writes of one replica, from `register` on. */
 export interface ReplicaRows extends ReplicaReads {
   /**
-   * Begins this replica, which has the people of an earlier one of its id; that one writes no more.
-   * From now on writes that name an epoch need the person of the session to be claimed. Answers the
-   * ids of living ones whose engine is not known. Rejects with `other_engine` where one of another
-   * id lives and has another engine.
+   * Starts this replica, which takes over the users of an earlier one with its id and fences that
+   * off. From now on writes with an epoch require that the session's user is claimed. Returns ids
+   * of living replicas with an unknown engine. Rejects with `other_engine` if a living one has
+   * another engine.
    */
   register(replica: NewReplica): Promise<string[]>
   /**
-   * Renews it, over a connection of its own. `replaced`: another was registered under its id.
-   * `forgotten`: the database has lost it, it must be registered again.
+   * Renews it, on its own connection. `replaced`: another was registered under its id. `forgotten`:
+   * the database has lost it, and it must register again.
    */
   heartbeat(): Promise<{ draining: boolean; owned: Owned[] } | 'replaced' | 'forgotten'>
   /**
-   * Takes this person unless a living replica has them. Answers who has them now: ours is claimed.
-   * Undefined: it cannot be told, because we are dead or draining ourselves.
+   * Claims this user unless a living replica owns them. Returns the current owner. Undefined: not
+   * known, because this replica is dead or draining itself.
    */
   claim(userId: string): Promise<Claim | undefined>
-  /** As `isFirstPrint`, of any of these. */
+  /** See `isFirstPrint`, for any of these. */
   hasKey(name: KeyName, prints: readonly number[]): Promise<boolean>
-  /** From now on the database is used with this one. */
+  /** Replaces the print of the database's key. */
   changeKey(name: KeyName, print: number): Promise<void>
-  /** Has the others called for this change, which nothing is stored of. */
+  /** Notifies other processes of a change without a stored row. */
   announce(what: string): Promise<void>
-  /** Gives these people up. */
+  /** Gives up these users. */
   release(userIds: readonly string[]): Promise<void>
-  /** From now on it claims no people. */
+  /** Stops claiming users. */
   drain(): Promise<void>
-  /** The replica of this id drains with its next heartbeat. False: there is no living one. */
+  /** The replica drains with its next heartbeat. False: it is not alive. */
   askToDrain(id: string): Promise<boolean>
-  /** Gives up all people, and the row goes. */
+  /** Gives up all users, and removes its row. */
   unregister(): Promise<void>
-  /** What no living replica has. */
+  /** Work without a living owner. */
   unowned(): Promise<Unowned>
-  /** Forget that this person is ours: nothing of theirs is written any more. */
+  /** Marks this user as lost: later writes for them are refused. */
   lose(userId: string): void
 }
 
-/** Which people writes of sessions need to be ours. Undefined epochs are those of others. */
+/** The users that this replica may write for. Undefined epochs belong to others. */
 export class Fence {
   #replica: { id: string; startedAt: number } | undefined
   readonly #epochs = new Map<string, number>()
 
-  /** Undefined: there is one process, and all is its own. */
+  /** Undefined: there is one process, which owns everything. */
   get replica(): { id: string; startedAt: number } | undefined {
     return this.#replica
   }
@@ -135,15 +135,15 @@ export class Fence {
     this.#epochs.delete(userId)
   }
 
-  /** Whether `epoch`, as `ownerEpoch` reads it, lets us write what is of this user. */
+  /** True if `epoch`, read by `ownerEpoch`, permits writes for this user. */
   admits(userId: string, epoch: number | null | undefined): boolean {
     if (this.#replica === undefined) return true
     return epoch != null && this.#epochs.get(userId) === epoch
   }
 
   /**
-   * The epoch under which we have the user of the session of a statement, null when we have not.
-   * The row is locked until the transaction ends, so that a claim comes before or after it.
+   * The epoch of our claim on the session's user in a statement, null without a claim. The row is
+   * locked until the transaction ends, so that a claim comes before or after it.
    */
   ownerEpoch(lock: 'locked' | 'read'): RawBuilder<number | null> {
     if (this.#replica === undefined) return sql<null>`null`
@@ -218,7 +218,7 @@ export function replicaReads(db: Kysely<SessionsSchema>): ReplicaReads {
   }
 }
 
-/** `beats`: opens the connection of the heartbeat, which must not wait for a place in a pool. */
+/** `beats`: opens the heartbeat's connection, which must not wait for a pool. */
 export function storedReplicas(
   db: Kysely<SessionsSchema>,
   fence: Fence,
@@ -291,7 +291,7 @@ export function storedReplicas(
           )
           .returning('started_at')
           .executeTakeFirstOrThrow()
-        // What an earlier one of this id writes must not pass for ours.
+        // Fences off an earlier replica with this id.
         await trx
           .updateTable('owners')
           .set((query) => ({ epoch: query('epoch', '+', 1) }))
@@ -399,7 +399,7 @@ export function storedReplicas(
 
 type OtherReplica = Pick<SessionsSchema['replicas'], 'id' | 'engine'>
 
-/** Of two that register at once the second one sees the first. */
+/** Of two concurrent registrations the second sees the first. */
 async function othersLiving(
   trx: Kysely<SessionsSchema>,
   id: string,
@@ -444,7 +444,6 @@ export async function addReplicaEngine({ schema }: Kysely<unknown>): Promise<voi
   await schema.alterTable('replicas').addColumn('engine', 'text').execute()
 }
 
-/** The migration. */
 export async function addReplicas(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('replicas')

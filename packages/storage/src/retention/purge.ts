@@ -1,6 +1,6 @@
 /**
- * What is left of a person whose chats have gone: what they used up, requests that only their chats
- * made, and words in the search index. In pieces, as removals are.
+ * Purge of a person's remaining data after their chats: usage, requests of only their chats, and
+ * words in the search index. In pieces, like removals.
  */
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type Kysely, sql } from 'kysely'
@@ -8,10 +8,10 @@ import { dialectOf } from '../database/dialect.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-/** Sessions or frames that are read at once. */
+/** Sessions or frames per read. */
 const PAGE = 200
 const FRAME = /"frame":"([0-9a-f]+)"/g
-/** Pages of the index in one step. */
+/** Index pages per step. */
 const INDEX_STEP = 64
 
 export async function purgePerson(
@@ -27,7 +27,7 @@ export async function purgePerson(
   if (dialectOf(db) === 'sqlite') await forgetWords(commits)
 }
 
-/** A frame has the instructions of the person for whom the request was made. */
+/** A frame contains the instructions of the request's user. */
 async function removeUnusedFrames(
   db: Kysely<SessionsSchema>,
   commits: GroupCommit<SessionsSchema>,
@@ -63,7 +63,7 @@ async function removeUnusedFrames(
     )
 }
 
-/** Removed words stay in the index of SQLite until it is merged. */
+/** Removed words stay in SQLite's index until it is merged. */
 async function forgetWords(commits: GroupCommit<SessionsSchema>): Promise<void> {
   const changes = async (from: Kysely<SessionsSchema>): Promise<number> =>
     (await sql<{ n: number }>`select total_changes() as n`.execute(from)).rows[0]?.n ?? 0

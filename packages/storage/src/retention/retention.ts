@@ -1,6 +1,6 @@
 /**
- * What retention removes of the sessions store, in batches. A chat that is running, waits for an
- * answer, is pinned by any person, or was shared within the same time is left alone whole.
+ * Retention in the sessions store, in batches. A chat that is running, waits for an answer, is
+ * pinned by anyone, or was shared within the same time is skipped as a whole.
  */
 import {
   KEPT_FOR_EVER,
@@ -17,22 +17,22 @@ import { NO_USER } from '../tables/rows.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import { DAY_MS } from '../usage/usage-sums.ts'
 
-/** Chunks of outputs, or events, in one commit. */
+/** Chunks of outputs, or events, per commit. */
 const PER_COMMIT = 16
 const ROWS_PER_COMMIT = 500
 
 type Stored = Pick<RetentionView, 'days' | 'revision' | 'last'>
 
-/** A chat that retention concerns. */
+/** A chat that is due. */
 export interface AgedChat {
   id: string
   userId: string
   updatedAt: number
-  /** Of what would go. */
+  /** Size of the part to remove. */
   bytes: number
 }
 
-/** What of a chat goes: all of it, or only that. */
+/** The part of a chat to remove. */
 export type OfChats = 'chats' | 'outputs' | 'images'
 
 export interface RetentionReads {
@@ -40,27 +40,27 @@ export interface RetentionReads {
 }
 
 export interface RetentionRows extends RetentionReads {
-  /** False where another revision is there. */
+  /** False if the stored revision differs. */
   put(days: RetentionDays, revision: number, audit: NewAudit): Promise<boolean>
-  /** It was applied. */
+  /** Records a run. */
   ran(at: number, removed: Readonly<Record<string, number>>): Promise<void>
   /**
-   * Chats of which something would go, the oldest first, behind `after`: those in which nothing has
-   * happened since `before`, or that have outputs or images from before it.
+   * Due chats, oldest first, after `after`: without activity since `before`, or with outputs or
+   * images from before it.
    */
   aged(kind: OfChats, before: number, limit: number, after?: AgedChat): Promise<AgedChat[]>
-  /** Images in this chat from before then that have not been removed, and their bytes. */
+  /** Remaining images in this chat from before then, and their bytes. */
   imagesOf(sessionId: string, before: number): Promise<{ count: number; bytes: number }>
   /**
-   * The outputs of its calls that ended before then; what the model was shown stays. Returns how
-   * many had bytes.
+   * Removes outputs of calls that ended before then; the model's text stays. Returns the number
+   * with bytes.
    */
   removeOutputs(sessionId: string, before: number): Promise<number>
-  /** A small picture takes the place of each from before then. Returns how many. */
+  /** Replaces each image from before then by a small one. Returns the number. */
   removeImages(sessionId: string, before: number): Promise<number>
-  /** What was used up, and its sums by day. */
+  /** Usage rows and their daily sums. */
   usageBefore(at: number): Promise<{ count: number; bytes: number; oldest: number | null }>
-  /** At most some of each table. Returns how many; 0: nothing is left. */
+  /** Removes a limited number of rows from each table. Returns the number; 0: none remain. */
   removeUsage(before: number): Promise<number>
 }
 
@@ -131,7 +131,7 @@ export function storedRetention(
     },
     async removeOutputs(sessionId, before) {
       const isOld = sql<boolean>`stored_bytes > 0 and ${ENDED_AT} < ${before}`
-      // First they count as gone, so no read finds the rest of one.
+      // Marked first, so that no read finds a partial output.
       const count = await commits.run(async (trx) => {
         const gone = await trx
           .selectFrom('outputs')
@@ -236,7 +236,7 @@ export function storedRetention(
 
 const HAS_IMAGE = sql`json like '%"mimeType":"image/%' and length(json) > ${sql.lit(2_000)}`
 
-/** When the call of a row of `outputs` ended; of one without an end, its chat’s last event. */
+/** End of the call of a row of `outputs`; without one, its chat’s last event. */
 const ENDED_AT = sql`coalesce(
   (select c.at from outcomes c where c.session_id = outputs.session_id and c.call_id = outputs.call_id),
   (select u.updated_at from sessions u where u.id = outputs.session_id))`
@@ -252,23 +252,23 @@ const BYTES: Condition = {
 
 const CONCERNED: Condition = {
   chats: (before) => sql`s.updated_at < ${before}`,
-  // Also what a removal that was cut off has left.
+  // Includes remains of an interrupted removal.
   outputs: (before) => sql`exists (select 1 from outputs
     where outputs.session_id = s.id and ${ENDED_AT} < ${before}
       and exists (select 1 from output_chunks k
         where k.session_id = outputs.session_id and k.call_id = outputs.call_id))`,
-  // Events are in the order of time: the first one that may have an image says it of all.
+  // Events are in order of time: the first candidate decides for all.
   images: (before) => sql`(select e.at from events e
     where e.session_id = s.id and e.seq > s.images_gone_seq order by e.seq limit 1) < ${before}`,
 }
 
-/** A grey picture with a cross: a chat keeps its shape, and a model gets an image all the same. */
+/** A grey picture with a cross: a chat keeps its layout, and a model still gets an image. */
 const REMOVED_IMAGE = {
   mimeType: 'image/png',
   data: 'iVBORw0KGgoAAAANSUhEUgAAAGAAAABACAAAAADAXy3SAAAAtUlEQVR42u2XSwqAMAxEvT85ibfyJm5E/LQwU3ili8m28B7YZhK3Ha5tP9CKIIIIIohgjqCqBg91QY2cWYKyj5w76GIUvnTJHZDE115RE6XxxWfagIl8tQ9+OJUvN9oHKPP1Tn4hdb4RFQ+owXey6MY6fCvsLrDF99K07qLi2ue788DmryagPxF9yfQzpRuNjgo67Oi4pgcOPTLpoU+vLfTiha+OM5Zfdn3PL1QEEUQQwRoCuE7J7nMBqoIeOQAAAABJRU5ErkJggg==',
 }
 
-/** The same with the small picture in place of every image; `found` is called for each. */
+/** A copy with the small picture instead of every image; `found` is called for each. */
 function withoutImages(value: unknown, found: () => void): unknown {
   if (Array.isArray(value)) return value.map((one) => withoutImages(one, found))
   if (typeof value !== 'object' || value === null) return value
@@ -284,7 +284,6 @@ function withoutImages(value: unknown, found: () => void): unknown {
   return Object.fromEntries(entries.map(([key, of]) => [key, withoutImages(of, found)]))
 }
 
-/** A migration. */
 export async function addRetention({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('retention')

@@ -1,11 +1,11 @@
-/** The words of searched texts on SQLite. All SQL of FTS5 is in this file. */
+/** The word index on SQLite. All SQL of FTS5 is in this file. */
 import { type Transaction, sql } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import type { SearchIndex } from './table.ts'
 import type { Term } from './text.ts'
 
 export const fts5: SearchIndex = {
-  // The number of the row itself.
+  // The row's own number.
   idType: 'integer',
   id: sql`search_words.rowid`,
 
@@ -20,7 +20,7 @@ export const fts5: SearchIndex = {
         tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co'"
       )
     `.execute(db)
-    // Also of rows that go with their session.
+    // Includes rows removed with their session.
     await sql`
       create trigger search_texts_removed after delete on search_texts begin
         delete from search_words where rowid = old.id;
@@ -62,7 +62,7 @@ async function nextId(trx: Transaction<SessionsSchema>, first: number, end: numb
   return (rows[0]?.id ?? first - 1) + 1
 }
 
-/** Words have letters and digits only, so nothing in them means anything to FTS5. */
+/** Words have letters and digits only, so none is syntax of FTS5. */
 function expressionOf({ words, open }: Term): string {
   return `"${words.join(' ')}"${open ? ' *' : ''}`
 }

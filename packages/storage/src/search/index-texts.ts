@@ -1,4 +1,4 @@
-/** Texts go into the search index in the transaction that stores them, and out of it. */
+/** Adds texts to the search index in the transaction that stores them, and removes them. */
 import { SEARCH_KINDS } from '@sandlot/shared/chat/search'
 import { type SessionEvent, metaOf, seqOf } from '@sandlot/shared/chat/events'
 import type { Kysely, Transaction } from 'kysely'
@@ -76,7 +76,7 @@ async function removeTitle(trx: Trx, sessionId: string): Promise<void> {
     .execute()
 }
 
-/** The beginning of what is stored of the output, else what the model read. */
+/** The beginning of the stored output, else the model's text. */
 export async function storedText(
   db: Kysely<SessionsSchema>,
   sessionId: string,
@@ -94,7 +94,7 @@ export async function storedText(
   return outputText(Buffer.concat(chunks.map(({ bytes }) => bytes)).subarray(0, MAX_SEARCHED))
 }
 
-/** Removes some of what is indexed of a session. Whether there may be more. */
+/** Removes some of a session's index entries. True if more may remain. */
 export async function removeIndexed(trx: Trx, sessionId: string, limit: number): Promise<boolean> {
   const { numDeletedRows } = await trx
     .deleteFrom('search_texts')

@@ -1,4 +1,4 @@
-/** What is stored but not indexed (copies, chats handed over) is indexed behind the rest. */
+/** Indexes stored events without an index entry (copies, handed-over chats) in the background. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Kysely, Transaction } from 'kysely'
@@ -10,13 +10,13 @@ import { indexEvents, removeIndexed } from './index-texts.ts'
 
 type Trx = Transaction<SessionsSchema>
 
-/** Of one slice. */
+/** Per slice. */
 const EVENTS_PER_SLICE = 40
-/** Characters of events after which a slice ends, and the milliseconds until the next one. */
+/** Characters of events that end a slice, and milliseconds until the next one. */
 const SLICE_CHARS = 256 * 1024
 const REST_MS = 5
 
-/** Indexes what is not indexed yet, newest chats first, while others write. */
+/** Indexes remaining events, newest chats first, during other writes. */
 export class LateIndexing {
   readonly #db: Kysely<SessionsSchema>
   readonly #commits: GroupCommit<SessionsSchema>
@@ -30,20 +30,20 @@ export class LateIndexing {
   }
 
   /**
-   * There may be something. Returns at once; what cannot be done now (a full disk) is left for the
-   * next time.
+   * Starts a run unless one is active. Returns at once; failed work (a full disk) is retried with
+   * the next call.
    */
   poke(): void {
     if (this.#stopped) return
     this.#again = true
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined
-      // Something has come while this was ending.
+      // A request arrived during the end of this run.
       if (this.#again) this.poke()
     })
   }
 
-  /** Resolves when no slice is under way and none follows. */
+  /** Resolves when no slice is running and none follows. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#running
@@ -64,7 +64,7 @@ export class LateIndexing {
   }
 }
 
-/** Indexes all that is not, the newest chats first. `goOn`: called after each slice. */
+/** Indexes all remaining events, newest chats first. `goOn`: called after each slice. */
 export async function indexWaiting(
   db: Kysely<SessionsSchema>,
   commits: GroupCommit<SessionsSchema>,
@@ -86,7 +86,7 @@ export async function indexWaiting(
   }
 }
 
-/** Whether there may be more. */
+/** True if more may remain. */
 async function indexSlice(trx: Trx, sessionId: string): Promise<boolean> {
   const session = await trx
     .selectFrom('sessions')
@@ -96,7 +96,7 @@ async function indexSlice(trx: Trx, sessionId: string): Promise<boolean> {
     .$if(dialectOf(trx) === 'postgres', (query) => query.forUpdate())
     .executeTakeFirst()
   if (session === undefined || session.user_id === NO_USER) return false
-  // What another owner had indexed, and they had: begun anew.
+  // Index entries of a previous owner are removed first.
   if (session.indexed_seq === 0 && (await removeIndexed(trx, sessionId, EVENTS_PER_SLICE))) return true
   const rows = await trx
     .selectFrom('events')
@@ -112,7 +112,7 @@ async function indexSlice(trx: Trx, sessionId: string): Promise<boolean> {
   for (const row of rows) {
     upTo = row.seq
     const event = readableEvent(sessionId, row)
-    // A damaged one has nothing to find.
+    // A damaged one has no text.
     if (event !== undefined) events.push(event)
     chars += row.json.length
     if (chars > SLICE_CHARS) break

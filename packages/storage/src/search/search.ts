@@ -1,4 +1,4 @@
-/** The search in chats: what a reader sees of what is indexed. */
+/** Search in chats, limited to those that the reader sees. */
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import {
   BY_AGENT,
@@ -17,14 +17,14 @@ import { PER_SECOND, firstOf, kindWord, ownerWord, sessionWord } from './table.t
 import { type Term, searchableOf, snippetOf, termsOf } from './text.ts'
 import { searchIndexOf } from './word-index.ts'
 
-/** Chats of others that a search names one by one; with more it looks at all and leaves out. */
+/** Chats of others that a query lists by id; above that it filters results instead. */
 const MOST_NAMED = 200
-/** Names of chats before the first page of the rest. */
+/** Chat names before the rest of the first page. */
 const MOST_TITLES = 5
 
-/** A hit without what only the accounts know. */
+/** A hit without the facts of the accounts. */
 interface FoundText extends Omit<SearchHit, 'by'> {
-  /** Who wrote it, by id; null: the agent. */
+  /** The author's id; null: the agent. */
   author: string | null
 }
 
@@ -43,9 +43,7 @@ interface FoundRow {
   title: string | null
 }
 
-/**
- * What this reader sees of it, newest first. Any text is a search; without a word it finds nothing.
- */
+/** The reader's hits, newest first. Any text is valid; without a word there are no hits. */
 export async function searchTexts(
   db: Kysely<SessionsSchema>,
   reader: ReaderOf,
@@ -93,7 +91,7 @@ async function findRows(
   const index = searchIndexOf(db)
   const conditions: RawBuilder<unknown>[] = [
     index.matches(terms, scopes),
-    // The words are only the shorter way; these are the rule.
+    // The scope words only narrow the search; this condition decides.
     sql`(s.user_id = ${reader.id} or ${index.isOneOf(sql`s.id`, shared)})`,
     sql`t.kind in (${sql.join(kinds.map((kind) => sql.lit(SEARCH_KINDS.indexOf(kind))))})`,
   ]
@@ -118,7 +116,7 @@ async function findRows(
   return rows
 }
 
-/** Ids of chats of others that this reader sees now. */
+/** Ids of others' chats that this reader sees now. */
 async function sharedWith(db: Kysely<SessionsSchema>, { id, teams = [] }: ReaderOf): Promise<string[]> {
   const rows = await db
     .selectFrom('shares')
@@ -141,13 +139,13 @@ function readerWords({ id }: ReaderOf, shared: readonly string[]): string[] {
   return shared.length > MOST_NAMED ? [] : [ownerWord(id), ...shared.map(sessionWord)]
 }
 
-/** None where the text is gone meanwhile. */
+/** Undefined if the text was removed since. */
 async function hitOf(
   db: Kysely<SessionsSchema>,
   row: FoundRow,
   terms: readonly Term[],
 ): Promise<FoundText[]> {
-  // A page of long outputs must not hold the process.
+  // A page of long outputs must not block the process.
   await pauseWhenDue()
   const { session_id: sessionId, seq, title, author } = row
   const kind = SEARCH_KINDS[row.kind] ?? 'message'

@@ -1,38 +1,38 @@
 /**
- * Words of texts and of searches: what is found in an event, how words are compared, and the piece
- * of text that shows a match. Independent of the database that keeps the index.
+ * Words of texts and of queries: searchable parts of events, comparison of words, and snippets of
+ * matches. Independent of the index's database.
  */
 import { stripVTControlCharacters } from 'node:util'
 import type { SearchKind, SnippetPart } from '@sandlot/shared/chat/search'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'
 import { WITHOUT_WORDS } from '@sandlot/shared/chat/images'
 
-/** Of one text, in characters; of one output, in bytes. */
+/** Characters of one text; bytes of one output. */
 export const MAX_SEARCHED = 64 * 1024
 /** A longer run of letters is data, and found by its beginning. */
 const MAX_WORD = 64
-/** Of one search; the rest is ignored. */
+/** Per query; the rest is ignored. */
 const MAX_TERMS = 24
 
 /** Letters, digits and the marks on them, in runs. */
 const RUNS = /[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{M}\p{Co}]*/gu
-/** Scripts that write no space between words: each character is a word. */
+/** Scripts without spaces between words: each character is a word. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]\p{M}*/gu
 const ASCII = /^[\0-\u007f]*$/
 
-/** Something that can be found, in an event. */
+/** A searchable part of an event. */
 export interface Searchable {
   kind: SearchKind
-  /** Of the message, comment or call. */
+  /** Id of the message, comment or call. */
   ref: string
-  /** Who wrote it; null: the agent. Undefined: the chat's owner. */
+  /** The author; null: the agent. Undefined: the chat's owner. */
   author: string | null | undefined
-  /** Of an output: what the model read; what is stored of it stands in its place. */
+  /** For an output: the model's text, which the stored output replaces. */
   text: string
 }
 
-/** What is searched of a settled event; undefined: nothing. */
+/** The searchable part of a settled event; undefined: none. */
 export function searchableOf(event: SessionEvent): Searchable | undefined {
   const author = metaOf(event).author?.id
   switch (event.sessionUpdate) {
@@ -74,7 +74,7 @@ function stringsOf(value: unknown): string[] {
   return Object.values(value).flatMap(stringsOf)
 }
 
-/** The first bytes of an output as text; empty for what is no text. */
+/** The first bytes of an output as text; empty for binary data. */
 export function outputText(bytes: Uint8Array): string {
   if (bytes.includes(0)) return ''
   return stripVTControlCharacters(new TextDecoder().decode(bytes))
@@ -83,10 +83,10 @@ export function outputText(bytes: Uint8Array): string {
 // ── Words
 // ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Case, width and accents of Latin, Greek and Cyrillic letters make no difference. */
+/** Ignores case, width and accents of Latin, Greek and Cyrillic letters. */
 function fold(text: string): string {
   if (ASCII.test(text)) return text.toLowerCase()
-  // By way of capitals, so that ß is ss; a sigma is the same at the end of a word.
+  // Through capitals, so that ß becomes ss, and a final sigma equals others.
   return text
     .toUpperCase()
     .toLowerCase()
@@ -95,7 +95,7 @@ function fold(text: string): string {
     .replaceAll('ς', 'σ')
 }
 
-/** What is indexed of a text: its words, each followed by a space. */
+/** The indexed form of a text: its words, each followed by a space. */
 export function indexedText(text: string): string {
   let words = ''
   for (const { word } of wordsOf(text)) words += `${word} `
@@ -105,7 +105,7 @@ export function indexedText(text: string): string {
 interface Word {
   /** Folded. */
   word: string
-  /** Where it stands in the text. */
+  /** Its offset in the text. */
   start: number
   end: number
 }
@@ -126,25 +126,25 @@ function* wordsOf(text: string): Generator<Word> {
   }
 }
 
-/** Folding may take a character apart into several words, as ½ or ㎞. */
+/** Folding may split a character into several words, like ½ or ㎞. */
 function* foldedWords(run: string, start: number): Generator<Word> {
   for (const [word] of fold(run).matchAll(RUNS))
     yield { word: word.slice(0, MAX_WORD), start, end: start + run.length }
 }
 
-/** Words that follow one another; the last one may go on, unless it was quoted. */
+/** Consecutive words; the last one is a prefix, unless it was quoted. */
 export interface Term {
   words: readonly string[]
   open: boolean
 }
 
 /**
- * The terms of what a person typed: each has to be found. Words begin what is found, "words in
- * quotes" are found as they stand, and so are words with signs between them, as in a path.
+ * The terms of a query, all required. Words match prefixes; "quoted words" and words joined by
+ * signs, like a path, match exactly.
  */
 export function termsOf(search: string): Term[] {
   const terms: Term[] = []
-  // A quote without its end goes to the end.
+  // An unclosed quote extends to the end.
   for (const [index, part] of search
     .replaceAll(/[“”„«»]/g, '"')
     .split('"')
@@ -161,11 +161,11 @@ export function termsOf(search: string): Term[] {
 // ── Snippets
 // ────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Characters that are shown, about. */
+/** Approximate characters of a snippet. */
 const SNIPPET = 180
-/** Of them before the first match. */
+/** Characters before the first match. */
 const BEFORE = 50
-/** Places that are looked at: a long text repeats itself. */
+/** Inspected matches: a long text repeats itself. */
 const MOST_PLACES = 500
 
 interface Place {
@@ -174,7 +174,7 @@ interface Place {
   end: number
 }
 
-/** A piece of `text` with as many of the terms as one has, matches marked. */
+/** A piece of `text` with as many different terms as possible, and marked matches. */
 export function snippetOf(text: string, terms: readonly Term[]): SnippetPart[] {
   const places = placesOf(text, terms)
   const from = startOf(text, bestStart(places))
@@ -225,7 +225,7 @@ function placesOf(text: string, terms: readonly Term[]): Place[] {
   return places.toSorted((a, b) => a.start - b.start || b.end - a.end)
 }
 
-/** Where the window with the most different terms begins. */
+/** The start of the window with the most different terms. */
 function bestStart(places: readonly Place[]): number {
   let best = { start: places[0]?.start ?? 0, count: 0 }
   for (const [index, { start }] of places.entries()) {
@@ -240,7 +240,7 @@ function bestStart(places: readonly Place[]): number {
   return best.start
 }
 
-/** A little before it, behind a space where there is one. */
+/** A little before it, after a space if there is one. */
 function startOf(text: string, match: number): number {
   if (match <= BEFORE) return 0
   const from = match - BEFORE

@@ -1,13 +1,13 @@
 /**
- * The words of searched texts on PostgreSQL. Vectors are made here and not by a parser of the
- * database, which would cut words in other places than `text.ts` does.
+ * The word index on PostgreSQL. Vectors are made here instead of by the database's parser, which
+ * would split words differently from `text.ts`.
  */
 import { randomInt } from 'node:crypto'
 import { sql } from 'kysely'
 import type { SearchIndex } from './table.ts'
 import type { Term } from './text.ts'
 
-/** What a vector keeps: places of one word, and the highest place. Later words have that one. */
+/** Limits of a vector: positions of one word, and the highest position, which later words share. */
 const MOST_PLACES = 255
 const LAST_PLACE = 16_383
 
@@ -56,8 +56,8 @@ export const tsvector: SearchIndex = {
 }
 
 /**
- * Numbers of one second are not counted from its first on, because writers would wait for each
- * other's commits: each process goes on from a random one, and where another has it, to the next.
+ * Numbers within a second do not start from its first, because writers would wait for each other's
+ * commits: each process continues from a random one, and skips taken ones.
  */
 let lastNumber = randomInt(2 ** 30)
 
@@ -86,7 +86,7 @@ function expressionOf({ words, open }: Term): string {
   return `(${lexemes.join(' <-> ')}${open ? ':*' : ''})`
 }
 
-/** No word of a text has this sign. */
+/** A character that no word contains. */
 function scoped(word: string): string {
   return `=${word}`
 }

@@ -1,4 +1,4 @@
-/** Where the words of searched texts are, by database: FTS5 on SQLite, `tsvector` on PostgreSQL. */
+/** The word index of a database: FTS5 on SQLite, `tsvector` on PostgreSQL. */
 import type { Kysely } from 'kysely'
 import { dialectOf } from '../database/dialect.ts'
 import { fts5 } from './fts5.ts'
@@ -9,7 +9,6 @@ export function searchIndexOf<Schema>(db: Kysely<Schema>): SearchIndex {
   return dialectOf(db) === 'sqlite' ? fts5 : tsvector
 }
 
-/** A migration. */
 export async function addSearch(db: Kysely<unknown>): Promise<void> {
   const index = searchIndexOf(db)
   await db.schema

@@ -1,4 +1,4 @@
-/** What changes together with stored events, in their transaction. */
+/** Effects of stored events, in their transaction. */
 import { randomUUID } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Transaction } from 'kysely'
@@ -12,7 +12,7 @@ import { sumOutcome, sumUsage, teamsOf } from '../usage/usage-sums.ts'
 
 type Trx = Transaction<SessionsSchema>
 
-/** The columns of the session's own row that the effects set. */
+/** Changed columns of the session's own row. */
 export function sessionChanges(effects: Effects): {
   title?: string
   mode?: string
@@ -30,8 +30,8 @@ export function sessionChanges(effects: Effects): {
 }
 
 /**
- * The effects on other tables. `at`: when the newest of the events was. Throws `conflict` or
- * `not_found`, which undoes the whole transaction.
+ * Effects on other tables. `at`: the newest event's time. Throws `conflict` or `not_found`, which
+ * rolls back the whole transaction.
  */
 export async function applyEffects(
   trx: Trx,
@@ -58,7 +58,7 @@ export async function applyEffects(
   if (effects.outcome !== undefined) await recordOutcome(trx, session, effects.outcome)
 }
 
-/** People who are named to answer approvals get the owner's notice of one too. */
+/** Users who may answer approvals get the owner's notification as well. */
 async function approverNotifications(
   trx: Trx,
   sessionId: string,

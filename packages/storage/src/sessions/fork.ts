@@ -1,7 +1,7 @@
 /**
- * A session that begins with the log of another one. It is copied in pieces, each a commit, so that
- * neither the process nor other sessions' writes wait for a long one. Until the last piece it
- * belongs to no user, so no read finds it.
+ * Forks of a session: copied in pieces, each a commit, so that neither the process nor other
+ * sessions' writes wait for a long one. Until the last piece the copy has no user, so no read finds
+ * it.
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type SessionEvent, metaOf } from '@sandlot/shared/chat/events'
@@ -13,7 +13,7 @@ import type { SessionsSchema } from '../tables/sessions.ts'
 import { type StoreRoom, noRoomError } from './store-room.ts'
 import type { ForkedSession, SessionRow } from '../tables/records.ts'
 
-/** In one commit. */
+/** Per commit. */
 const EVENTS_PER_COMMIT = 200
 const BYTES_PER_COMMIT = 2 * 1024 * 1024
 const CALLS_PER_COMMIT = 500
@@ -86,8 +86,8 @@ async function checkRoom(
 }
 
 /**
- * Shows the copy to its user. Throws `not_found` when the source was deleted meanwhile: outputs may
- * be missing then.
+ * Gives the copy to its user. Throws `not_found` if the source was deleted since: outputs may be
+ * missing then.
  */
 async function finish(
   { commits, room }: Pick<ForkParts, 'commits' | 'room'>,
@@ -103,7 +103,7 @@ async function finish(
       .where('user_id', '!=', NO_USER)
       .executeTakeFirst()
     if (source === undefined) throw new SandlotError('not_found', `There is no session ${sourceId}.`)
-    // Again: several copies may have been begun while there was room for one.
+    // Again: several copies may have started while there was room for one.
     await checkRoom(room, fork, bytes, trx)
     const row = await trx
       .updateTable('sessions')
@@ -115,7 +115,7 @@ async function finish(
   })
 }
 
-/** Of the outputs of these calls. */
+/** Bytes of these calls' outputs. */
 async function storedBytes(
   db: Kysely<SessionsSchema>,
   sessionId: string,
@@ -130,7 +130,7 @@ async function storedBytes(
   return Number(row?.bytes ?? 0)
 }
 
-/** Answers how many bytes they take. */
+/** Returns the copied bytes. */
 async function copyEvents(commits: Commits, to: string, events: readonly SessionEvent[]): Promise<number> {
   const rows = events.map((event) => {
     const { seq, at } = metaOf(event)
@@ -141,7 +141,7 @@ async function copyEvents(commits: Commits, to: string, events: readonly Session
   return rows.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0)
 }
 
-/** A copy, so that deleting one of the two leaves the other whole. */
+/** A copy, so that deleting either session does not affect the other. */
 async function copyOutputs(
   db: Kysely<SessionsSchema>,
   commits: Commits,
@@ -184,7 +184,7 @@ interface Piece {
   to: number
 }
 
-/** Small outputs together, a large one in parts. */
+/** Joins small outputs, and splits large ones. */
 function* piecesOf(outputs: readonly { call_id: string; stored_bytes: number }[]): Generator<Piece> {
   let calls: string[] = []
   let bytes = 0

@@ -1,6 +1,6 @@
 /**
- * Output bytes on their way into the database. They are gathered for a moment and written together,
- * so that a command that prints a lot costs the events of other sessions few commits.
+ * Batched writes of output bytes, so that a command with much output costs the events of other
+ * sessions few commits.
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Selectable, Transaction } from 'kysely'
@@ -16,7 +16,7 @@ export const MAX_CHUNK_BYTES = 256 * 1024
 /** Pending bytes are written after this long … */
 const FLUSH_AFTER_MS = 20
 /**
- * … or as soon as there are so many and no write is running: fast output does not wait for the
+ * … or as soon as so many are pending and no write is running: fast output does not wait for the
  * timer.
  */
 const FLUSH_AT_BYTES = 256 * 1024
@@ -43,7 +43,7 @@ export class OutputWriter {
   #pendingBytes = 0
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
-  /** Writes that have begun and not ended. */
+  /** Unfinished writes. */
   #writes = 0
 
   constructor(commits: GroupCommit<SessionsSchema>, room: StoreRoom, fence: Fence) {
@@ -53,8 +53,8 @@ export class OutputWriter {
   }
 
   /**
-   * Resolves when the bytes are durable, or with why they are only counted: from then on nothing
-   * more of this output is stored. They are copied: the caller may use its buffer again at once.
+   * Resolves when the bytes are durable, or with the reason that they are only counted: from then
+   * on no more of this output is stored. They are copied: the caller may reuse its buffer at once.
    */
   append(
     sessionId: string,
@@ -75,7 +75,7 @@ export class OutputWriter {
     return promise
   }
 
-  /** Writes what is pending. Never rejects: every piece settles its own promise. */
+  /** Writes pending bytes. Never rejects: every piece settles its own promise. */
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -107,7 +107,7 @@ export class OutputWriter {
   }
 }
 
-/** Returns what settles each piece once the transaction is committed. */
+/** Returns functions that settle each piece once the transaction is committed. */
 async function writeCall(
   trx: Transaction<SessionsSchema>,
   call: CallPending,
@@ -163,7 +163,7 @@ async function writeCall(
   return [...tell, () => room.stored(session.user_id, end - start)]
 }
 
-/** What retention has removed is of a call that has ended. */
+/** Retention only removes outputs of ended calls. */
 function cutOf(row: Pick<Selectable<SessionsSchema['outputs']>, 'cut'> | undefined): NoRoom | undefined {
   return row?.cut === 'retention' ? undefined : (row?.cut ?? undefined)
 }
@@ -180,7 +180,7 @@ function saveCounts(
     .execute()
 }
 
-/** Drops what is stored already and refuses a piece that would leave a hole. */
+/** Drops stored bytes and refuses a piece that would leave a hole. */
 function takeInOrder(
   pieces: readonly Pending[],
   start: number,

@@ -17,7 +17,7 @@ import { usageReads } from '../usage/usage-sums.ts'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 
 const PAGE = 50
-/** Events read at once: a longer page would hold the thread. */
+/** Events per read: a longer page would block the thread. */
 const EVENTS_PER_PAGE = 200
 
 export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'close'> {
@@ -41,7 +41,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       const limit = page.limit ?? PAGE
       const { before, cwd, title, kept, waiting = false } = page
       const userId = typeof who === 'string' ? who : who.id
-      // One condition for both would look at the chats of everybody.
+      // One condition for both would scan the chats of all users.
       const parts = typeof who === 'string' ? [ownedBy(who)] : [ownedBy(who.id), sharedWith(who, Date.now())]
       const wanted = parts.map((part) =>
         sessionRows(db)
@@ -67,8 +67,8 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
         .slice(0, limit)
       const last = rows.at(-1)
       if (last === undefined || rows.length < limit) return rows.map(toSessionRow)
-      // The cursor is a time: rows of the same millisecond must not be cut apart, or the next page
-      // would miss some.
+      // The cursor is a time: rows of the same millisecond stay on one page, or the next page would
+      // miss some.
       const known = new Set(rows.map(({ id }) => id))
       const ties = await Promise.all(
         wanted.map((query) => query.where('updated_at', '=', last.updated_at).orderBy('id').execute()),
@@ -109,7 +109,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
         .select(['start_at', 'bytes'])
         .where('session_id', '=', sessionId)
         .where('call_id', '=', callId)
-        // The chunk that `from` lies in begins at most one chunk before it.
+        // The chunk that contains `from` begins at most one chunk before it.
         .where('start_at', '>', from - MAX_CHUNK_BYTES)
         .where('start_at', '<', to)
         .orderBy('start_at')
@@ -132,7 +132,7 @@ function ownedBy(userId: string) {
   return (query: SessionsWhere) => query('user_id', '=', userId)
 }
 
-/** Those of others that are shared with them or a team of theirs. */
+/** Others' chats that are shared with them or their teams. */
 function sharedWith({ id, teams = [] }: ReaderOf, now: number) {
   return (query: SessionsWhere) =>
     query.and([
@@ -156,7 +156,7 @@ function sharedWith({ id, teams = [] }: ReaderOf, now: number) {
     ])
 }
 
-/** Something of it has no answer yet. */
+/** With a pending approval. */
 function hasWaiting(query: SessionsWhere) {
   return query.exists(
     query
@@ -167,7 +167,7 @@ function hasWaiting(query: SessionsWhere) {
   )
 }
 
-/** What means something in a pattern means itself. */
+/** Escapes characters that are syntax in a pattern. */
 function titleHas(text: string) {
   const pattern = `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`
   return sql<boolean>`lower(title) like lower(${pattern}) escape '\\'`
@@ -175,15 +175,12 @@ function titleHas(text: string) {
 
 interface EventRange {
   after?: number
-  /** Number of the last one wanted. */
+  /** Number of the last requested event. */
   upTo?: number
   limit?: number | undefined
 }
 
-/**
- * In pages, with other work of the process between them: parsing the log of a long session takes a
- * second.
- */
+/** In pages, with pauses for other work: parsing the log of a long session takes a second. */
 export async function readEvents(
   db: Kysely<SessionsSchema>,
   sessionId: string,
@@ -211,7 +208,7 @@ export async function readEvents(
   return events
 }
 
-/** Sessions with the number of approvals that wait; not those that are still being copied. */
+/** Sessions with the number of pending approvals, without unfinished copies. */
 export function sessionRows(db: Kysely<SessionsSchema>) {
   return db
     .selectFrom('sessions')

@@ -1,7 +1,6 @@
 /**
- * A session that is removed. It goes in pieces, each a commit, so that neither the process nor
- * other sessions' writes wait for gigabytes. With the first it belongs to no user, so no read finds
- * what is left of it.
+ * Removal of a session: in pieces, each a commit, so that neither the process nor other sessions'
+ * writes wait for gigabytes. The first removes its user, so that no read finds the rest.
  */
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Kysely } from 'kysely'
@@ -13,14 +12,14 @@ import type { SessionsSchema } from '../tables/sessions.ts'
 import { removeIndexed } from '../search/index-texts.ts'
 import { recordRun } from '../usage/usage.ts'
 
-/** In one commit; a chunk has at most 256 KiB. */
+/** Per commit; a chunk has at most 256 KiB. */
 const CHUNKS_PER_COMMIT = 16
 const EVENTS_PER_COMMIT = 200
 const YOUNG_MS = 60 * 60_000
 
 type Commits = GroupCommit<SessionsSchema>
 
-/** Returns whose it was; undefined where there is none. */
+/** Returns its user; undefined if there is none. */
 export async function removeSession(
   commits: Commits,
   id: string,
@@ -34,7 +33,7 @@ export async function removeSession(
       .where('user_id', '!=', NO_USER)
       .executeTakeFirst()
     if (row === undefined) return undefined
-    // What it ran has no other end any more.
+    // Its runs get no other end.
     await recordRun(trx, { id, userId: row.user_id }, null, row.updated_at)
     await trx.deleteFrom('submissions').where('session_id', '=', id).execute()
     const gone = { user_id: NO_USER, running_prompt_id: null }
@@ -46,7 +45,7 @@ export async function removeSession(
   return userId
 }
 
-/** Of a session without a user. */
+/** For a session without a user. */
 export async function removeRows(commits: Commits, id: string): Promise<void> {
   while (await removeChunks(commits, id));
   while (await commits.run((trx) => removeIndexed(trx, id, EVENTS_PER_COMMIT)));
@@ -55,8 +54,8 @@ export async function removeRows(commits: Commits, id: string): Promise<void> {
 }
 
 /**
- * Removes what an interrupted removal has left. Never rejects: no read finds the rest, and the next
- * start retries.
+ * Removes remains of interrupted removals. Never rejects: no read finds them, and the next start
+ * retries.
  */
 export async function removeLeftOver(db: Kysely<SessionsSchema>, commits: Commits): Promise<void> {
   const remove = async (): Promise<void> => {
@@ -64,7 +63,7 @@ export async function removeLeftOver(db: Kysely<SessionsSchema>, commits: Commit
       .selectFrom('sessions')
       .select('id')
       .where('user_id', '=', NO_USER)
-      // Where several have the database, a young one may be a copy that another makes right now.
+      // On a shared database a young one may be a copy in progress.
       .$if(dialectOf(db) === 'postgres', (query) => query.where('updated_at', '<', Date.now() - YOUNG_MS))
       .execute()
     for (const { id } of left) await removeRows(commits, id)
@@ -72,7 +71,7 @@ export async function removeLeftOver(db: Kysely<SessionsSchema>, commits: Commit
   await Promise.allSettled([remove()])
 }
 
-/** Whether there may be more. */
+/** True if more may remain. */
 function removeChunks(commits: Commits, id: string): Promise<boolean> {
   return commits.run(async (trx) => {
     const { numDeletedRows } = await trx
@@ -94,7 +93,7 @@ function removeChunks(commits: Commits, id: string): Promise<boolean> {
   })
 }
 
-/** Whether there may be more. */
+/** True if more may remain. */
 function removeEvents(commits: Commits, id: string): Promise<boolean> {
   return commits.run(async (trx) => {
     const { numDeletedRows } = await trx

@@ -1,7 +1,4 @@
-/**
- * The rules that people keep: what they answered “always” to, and what they wrote down. Revoking
- * one removes its row.
- */
+/** Users' rules: from “always” answers, and written ones. Revoking one deletes its row. */
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import { type Rule, ruleEffect, ruleMatch } from '@sandlot/shared/chat/rules'
@@ -11,24 +8,24 @@ import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import type { UserRule } from '../tables/records.ts'
 
-/** Rules of one person: every call is compared with each. */
+/** Per user: every call is compared with each. */
 const MAX_RULES = 1_000
 
 export interface RuleStore {
   /**
-   * All of this user, also expired ones, in the order in which they were made. Without those whose
-   * prompt is not the one that runs, or whose session is gone. A damaged one that allows is left
-   * out: then there is only less that may be done. Rejects with `corrupt` when one is damaged that
-   * denies or asks, or that may.
+   * All rules of this user, including expired ones, in the order of creation. Without those whose
+   * prompt is not running, or whose session is removed. A damaged rule that allows is skipped,
+   * which only restricts more. Rejects with `corrupt` for a damaged one that denies or asks, or
+   * may.
    */
   list(userId: string): Promise<Rule[]>
-  /** Rejects with `conflict` when the id exists, with `too_large` when there are `MAX_RULES`. */
+  /** Rejects with `conflict` if the id exists, with `too_large` above `MAX_RULES`. */
   add(userId: string, rule: UserRule, audit?: NewAudit): Promise<void>
-  /** True when there was such a rule of this user. */
+  /** True if this user had such a rule. */
   revoke(userId: string, id: string, audit?: NewAudit): Promise<boolean>
 }
 
-/** `leftOut` is called once for every damaged rule that is left out; must not throw. */
+/** `leftOut` is called once for every skipped damaged rule; must not throw. */
 export function storedRules(
   db: Kysely<SessionsSchema>,
   leftOut: (why: StorageError) => void = () => undefined,
@@ -67,7 +64,7 @@ export function storedRules(
       return rows.flatMap((row) => {
         const rule = toRule(row)
         if (!(rule instanceof StorageError)) return rule
-        // Left out, it could be one that denies.
+        // A skipped one could be one that denies.
         if (row.effect !== 'allow') throw rule
         leaveOut(rule, row.id)
         return []
@@ -88,7 +85,7 @@ export function storedRules(
   }
 }
 
-/** Throws `conflict` or `too_large`, which undoes the whole transaction. */
+/** Throws `conflict` or `too_large`, which rolls back the whole transaction. */
 export async function insertRules(
   trx: Transaction<SessionsSchema>,
   userId: string,
@@ -121,7 +118,7 @@ export async function insertRules(
   }
 }
 
-/** What ends with a prompt of the session, when `runningPromptId` runs from now on. */
+/** Removes rules of the session's other prompts, when `runningPromptId` starts. */
 export async function endRules(
   trx: Transaction<SessionsSchema>,
   sessionId: string,
@@ -135,7 +132,7 @@ export async function endRules(
     .execute()
 }
 
-/** The error when it is damaged. */
+/** The error if it is damaged. */
 function toRule(row: Selectable<SessionsSchema['rules']>): Rule | StorageError {
   try {
     return {
@@ -160,7 +157,6 @@ function toRule(row: Selectable<SessionsSchema['rules']>): Rule | StorageError {
   }
 }
 
-/** A migration. */
 export async function addRules({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('rules')
@@ -174,7 +170,7 @@ export async function addRules({ schema }: Kysely<unknown>): Promise<void> {
   await schema.createIndex('rules_by_user').on('rules').columns(['user_id', 'created_at']).execute()
 }
 
-/** A migration: rules that are over with a session or a prompt. */
+/** Rules that end with a session or a prompt. */
 export async function addRuleEnds({ schema }: Kysely<unknown>): Promise<void> {
   // Two statements: SQLite adds one column at a time.
   await schema

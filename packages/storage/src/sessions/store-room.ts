@@ -1,13 +1,13 @@
 /**
- * Whether there is room for what chats may do without: outputs, images, copies. Texts and events
- * are stored in any case, so a person who has used up their budget can still write, and delete.
+ * Storage limits for optional data of chats: outputs, images, copies. Texts and events are always
+ * stored, so users above their budget can still write, and delete.
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type Kysely, sql } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import type { NoRoom } from '../tables/records.ts'
 
-/** For what is refused where there is no room. */
+/** For refused data. */
 export function noRoomError(why: NoRoom, what: string): SandlotError {
   return new SandlotError('store_full', `${what} cannot be stored: ${NO_ROOM_TEXTS[why]}`)
 }
@@ -20,13 +20,13 @@ export const NO_ROOM_TEXTS: Record<NoRoom, string> = {
 export interface RoomLimits {
   /** Of one user's sessions. */
   userBytes: number
-  /** Free space where the database is. */
+  /** Free space of the database's disk. */
   freeBytes: () => number
 }
 
-/** Of the disk, for events and for what else the process writes. */
+/** Reserved on the disk for events and other writes of the process. */
 export const RESERVE_BYTES = 64 * 1024 * 1024
-/** How old a user's sum may be. What is stored meanwhile is added to it. */
+/** Maximum age of a user's cached sum. New data is added to it. */
 const SUM_MS = 1_000
 
 export class StoreRoom {
@@ -41,8 +41,8 @@ export class StoreRoom {
   }
 
   /**
-   * Why `bytes` more of this user cannot be stored; undefined: they can. `db`: a transaction that
-   * is under way.
+   * The reason that `bytes` more of this user cannot be stored; undefined: they can. `db`: a
+   * transaction in progress.
    */
   async missing(userId: string, bytes: number, db = this.#db): Promise<NoRoom | undefined> {
     if (this.#limits === undefined) return undefined
@@ -52,18 +52,18 @@ export class StoreRoom {
     return (await this.#sum(userId, db)) + bytes > userBytes ? 'budget' : undefined
   }
 
-  /** Counts what was just stored, until the sum is made again. */
+  /** Adds stored bytes to the cached sum. */
   stored(userId: string, bytes: number): void {
     const sum = this.#sums.get(userId)
     if (sum !== undefined) sum.bytes += bytes
   }
 
-  /** Something of this user was deleted or copied. */
+  /** Discards the sum after a deletion or copy. */
   changed(userId: string): void {
     this.#sums.delete(userId)
   }
 
-  /** One row for each session: a few hundred microseconds for a thousand. */
+  /** One row per session: a few hundred microseconds for a thousand. */
   async #sum(userId: string, db: Kysely<SessionsSchema>): Promise<number> {
     const at = performance.now()
     const known = this.#sums.get(userId)

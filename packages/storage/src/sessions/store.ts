@@ -1,7 +1,6 @@
 /**
- * What ai-agent keeps. One writing process (ai-agent); the service opens the same data read-only
- * for lists and output ranges (`SessionReader`). A settled event and its effects are one
- * transaction.
+ * The sessions store of ai-agent, its only writing process; the service opens the same data
+ * read-only (`SessionReader`). A settled event and its effects are one transaction.
  */
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Mode } from '@sandlot/shared/chat/mode'
@@ -39,61 +38,58 @@ export interface SessionReader {
   readonly ledger: Pick<SandboxLedger, 'list'>
   getSession(id: string): Promise<SessionRow | undefined>
   /**
-   * Newest first: of this user, and, with their teams, also those that are shared with them.
-   * `before` is the `updatedAt` of the last row of the page before.
+   * Newest first: this user's, and, with their teams, those shared with them. `before`: the
+   * `updatedAt` of the last row of the previous page.
    */
   listSessions(
     who: string | ReaderOf,
     page?: {
       before?: number
       limit?: number
-      /** Only those of this folder. */
+      /** Only with this folder. */
       cwd?: string
-      /** Only those with this in their names, whatever the case of its letters from A to Z. */
+      /** Only with this text in the name, ignoring the case of A to Z. */
       title?: string
-      /** True: only those in which an approval waits. */
+      /** True: only with a pending approval. */
       waiting?: boolean
-      /** Only those that they keep so. */
+      /** Only with these marks. */
       kept?: MarksFilter
     },
   ): Promise<SessionRow[]>
-  /** What is found in this reader's own chats and in those that are shared with them. */
+  /** Hits in the reader's own chats and in those shared with them. */
   search(who: ReaderOf, query: SearchQuery): Promise<FoundTexts>
   /** Settled events with `seq > after`, in order. */
   readEvents(sessionId: string, after?: number, limit?: number): Promise<SessionEvent[]>
   outputInfo(sessionId: string, callId: string): Promise<OutputRow | undefined>
-  /** Of all calls of a session. */
+  /** For all calls of a session. */
   outputsOf(sessionId: string): Promise<OutputRow[]>
   /** Rows of the outbox with a larger id, in order. */
   noticesAfter(id: number, limit: number): Promise<NotificationRow[]>
-  /** Stored bytes `[from, to)`; shorter where fewer are stored. */
+  /** Stored bytes `[from, to)`; shorter if fewer are stored. */
   readOutput(sessionId: string, callId: string, from: number, to: number): Promise<Uint8Array>
   close(): Promise<void>
 }
 
-/**
- * A session that was taken over: its log, which no other writer can change, and the epoch that
- * writes need.
- */
+/** A taken-over session: its log, which no other writer can change, and the epoch for writes. */
 export interface Ownership {
   epoch: number
   events: SessionEvent[]
 }
 
-/** What the runner of one session needs of a store. */
+/** The part of a store that the runner of one session uses. */
 export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
   /**
-   * Become the one owner of a session: from now on what an earlier owner writes is rejected with
+   * Become the only owner of a session: later writes of an earlier owner are rejected with
    * `StorageError('not_owner')`. Rejects with `not_found`.
    */
   takeOver(sessionId: string): Promise<Ownership>
-  /** Rejects with `StorageError('not_owner')` when another writer has taken the session over. */
+  /** Rejects with `StorageError('not_owner')` if another writer has taken over the session. */
   checkOwner(sessionId: string, epoch: number): Promise<void>
   /**
    * Store settled events with their effects in one transaction, numbered densely from `lastSeq +
    * 1`. Live events are a programming error. Returns the events with their `seq`. `epoch`: the
-   * writer's, from `takeOver`; absent: any writer. `after`: the number of the last event that it
-   * knows; with another (a database that came back without its last commits) it is no owner either.
+   * writer's, from `takeOver`; absent: any writer. `after`: the last event number that the writer
+   * knows; with another one (a database that has lost its last commits) it is no owner either.
    */
   append(
     sessionId: string,
@@ -103,9 +99,9 @@ export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
     after?: number,
   ): Promise<SessionEvent[]>
   /**
-   * Add bytes to a call's output at `offset`. Bytes that are stored already are ignored, a hole is
-   * an error. Batched: durable when the promise resolves; or it resolves with why they are only
-   * counted, and then so is the rest of this output. `epoch` as in `append`.
+   * Add bytes to a call's output at `offset`. Stored bytes are ignored, a hole is an error.
+   * Batched: durable when the promise resolves; or it resolves with the reason that they, and the
+   * rest of this output, are only counted. `epoch` as in `append`.
    */
   appendOutput(
     sessionId: string,
@@ -114,7 +110,10 @@ export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
     bytes: Uint8Array,
     epoch?: number,
   ): Promise<NoRoom | undefined>
-  /** Why so many bytes more than text cannot be stored for this user; undefined: they can. */
+  /**
+   * The reason that so many bytes of optional data cannot be stored for this user; undefined: they
+   * can.
+   */
   missingRoom(userId: string, bytes: number): Promise<NoRoom | undefined>
   /** The prompt that this user submitted under this request id, if any. */
   findSubmission(
@@ -123,21 +122,21 @@ export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
   ): Promise<{ sessionId: string; promptId: string } | undefined>
   approval(sessionId: string, toolCallId: string): Promise<ApprovalRow | undefined>
   /**
-   * What a user has used up since `at`, in all sessions, also deleted ones. What still runs has run
-   * until `now`. Epoch milliseconds.
+   * A user's usage since `at`, in all sessions, including deleted ones. Running prompts count until
+   * `now`. Epoch milliseconds.
    */
   spentSince(userId: string, at: number, now: number): Promise<UserSpent>
   /**
-   * What these have used up together since midnight UTC of this day (epoch milliseconds). What
-   * still runs has run until `now`; without it `ms` is 0.
+   * Combined usage since midnight UTC of this day (epoch milliseconds). Running prompts count until
+   * `now`; without it `ms` is 0.
    */
   spentTogether(of: Together, at: number, now?: number): Promise<SpentTogether>
 }
 
 export interface SessionStore extends SessionReader, SessionRecords {
   /**
-   * How often a person was asked for approval since `at` (epoch milliseconds), by session of this
-   * user, the latest first. Counts what waits, what they answered, and what expired.
+   * Number of approvals since `at` (epoch milliseconds), by session of this user, latest first.
+   * Counts pending, answered and expired ones.
    */
   asksSince(userId: string, at: number): Promise<{ sessionId: string; asks: number }[]>
   readonly ledger: SandboxLedger
@@ -153,29 +152,26 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly modelEndpoints: ModelEndpointRows
   readonly line: PromptQueueRows
   readonly mcpServers: McpServerRows
-  /** Once a replica is registered, writes with an epoch need the session's user to be claimed. */
+  /** Once a replica is registered, writes with an epoch require a claim on the session's user. */
   readonly replicas: ReplicaRows
   /**
-   * With these settled events, numbered from 1, in one transaction. `project`: of the user, which
-   * it is kept in. Rejects with `conflict` if the id exists.
+   * With these settled events, numbered from 1, in one transaction. `project`: the user's, which
+   * contains it. Rejects with `conflict` if the id exists.
    */
   createSession(
     row: { id: string; userId: string; cwd: string; mode: Mode; at: number; project?: string },
     events?: readonly SessionEvent[],
   ): Promise<SessionRow>
   /**
-   * A new session with these events (numbered from 1) and with copies of the outputs of the calls
-   * in them, read from the source. It is there when all of it is. Rejects with `conflict` if the id
-   * exists, `not_found` if the source is gone, and `store_full` where there is no room for it.
+   * A new session with these events (numbered from 1) and copies of the outputs of their calls,
+   * read from the source. It is visible when it is complete. Rejects with `conflict` if the id
+   * exists, `not_found` if the source is removed, and `store_full` without room for it.
    */
   forkSession(sourceId: string, fork: ForkedSession, events: readonly SessionEvent[]): Promise<SessionRow>
-  /** Deletes its events, outputs and approvals too. Silent when there is none. */
+  /** Deletes its events, outputs and approvals too. Does nothing if there is none. */
   deleteSession(id: string, audit?: NewAudit): Promise<void>
-  /** Why nothing can be written now; undefined: it can. */
+  /** The reason that writes fail now; undefined: they work. */
   problem(): Promise<StorageError | undefined>
-  /**
-   * Sessions whose prompt has started and not ended: what a restart resumes. `userIds`: only
-   * of these.
-   */
+  /** Sessions with an unfinished prompt, for a restart to resume. `userIds`: only of these. */
   unfinished(userIds?: Iterable<string>): Promise<SessionRow[]>
 }

@@ -203,7 +203,7 @@ async function appendAll(
   const latest = events.reduce((at, event) => Math.max(at, metaOf(event).at), 0)
   const isFenced = epoch !== undefined && fence.replica !== undefined
   // The update comes first: it reserves the numbers, and on PostgreSQL it locks the row against
-  // another writer.
+  // other writers.
   const session = await trx
     .updateTable('sessions')
     .set((query) => ({
@@ -243,7 +243,7 @@ async function appendAll(
       .execute()
   }
   const bytes = rows.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0)
-  // Otherwise what came before is indexed first, later.
+  // Otherwise earlier events are indexed first, later.
   const inOrder = session.indexed_seq === first - 1
   if (inOrder) await indexEvents(trx, { id: sessionId, userId: session.user_id }, numbered)
   if (bytes > 0) await addStoredBytes(trx, sessionId, bytes, inOrder ? session.last_seq : session.indexed_seq)

@@ -1,20 +1,20 @@
-/** How people keep their chats: what each has pinned, archived and seen, and their projects. */
+/** Users' marks on chats: pinned, archived and seen, and their projects. */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type ChatMarks, MAX_PROJECTS, type Project } from '@sandlot/shared/chat/chats'
 import { MODES } from '@sandlot/shared/chat/mode'
 import type { ExpressionBuilder, Kysely, Selectable, Transaction } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
-/** What one person has marked a chat with. */
+/** One user's marks on a chat. */
 export interface ChatMark {
   pinned: boolean
   archived: boolean
   project: string | null
-  /** Epoch milliseconds; 0: they have seen nothing of it. */
+  /** Epoch milliseconds; 0: nothing seen. */
   seenAt: number
 }
 
-/** Which of the chats that a person sees. What is absent makes no difference. */
+/** Filters; absent ones match everything. */
 export interface MarksFilter {
   archived?: boolean | undefined
   pinned?: boolean | undefined
@@ -22,20 +22,20 @@ export interface MarksFilter {
 }
 
 export interface ChatReads {
-  /** Of these chats those that this person has marked. */
+  /** Marks of this user on these chats. */
   marks(userId: string, sessionIds: readonly string[]): Promise<ReadonlyMap<string, ChatMark>>
   /** By their names. */
   projects(userId: string): Promise<Project[]>
-  /** The project that this person keeps a chat in. */
+  /** This user's project that contains a chat. */
   projectOf(userId: string, sessionId: string): Promise<Project | undefined>
 }
 
 export interface ChatRows extends ChatReads {
-  /** Throws `not_found` for a project that is not theirs. */
+  /** Throws `not_found` for a project of another user. */
   mark(userId: string, marks: ChatMarks, at: number): Promise<void>
-  /** In place of one of the same id. Throws `conflict` (too many). */
+  /** Replaces one with the same id. Throws `conflict` (too many). */
   putProject(userId: string, project: Project): Promise<void>
-  /** Its chats stay. False: there was none of this person. */
+  /** Its chats stay. False: this user has no such project. */
   removeProject(userId: string, id: string): Promise<boolean>
 }
 
@@ -136,7 +136,7 @@ export function storedChats(db: Kysely<SessionsSchema>): ChatRows {
   }
 }
 
-/** A new chat of this person's project. */
+/** Adds a new chat to this user's project. */
 export async function keepIn(
   trx: Transaction<SessionsSchema>,
   userId: string,
@@ -156,7 +156,7 @@ export async function keepIn(
     .execute()
 }
 
-/** `undefined` in an update leaves a column as it is; in an insert it would be null. */
+/** `undefined` in an update does not change a column; in an insert it would be null. */
 function withoutAbsent<T extends object>(values: T): Partial<{ [K in keyof T]: NonNullable<T[K]> }> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<{
     [K in keyof T]: NonNullable<T[K]>
@@ -167,7 +167,7 @@ export function noProject(): SandlotError {
   return new SandlotError('not_found', 'You have no such project.')
 }
 
-/** A condition on sessions: as this person keeps them. */
+/** A condition on sessions by this user's marks. */
 export function matchesMarks(userId: string, { archived, pinned, project }: MarksFilter) {
   return (query: ExpressionBuilder<SessionsSchema, 'sessions'>) => {
     const marked = query.selectFrom('chat_marks').select('session_id').where('user_id', '=', userId)
@@ -194,7 +194,6 @@ function toProject({
   return { id, name, folder, instructions, mode: MODES.find((known) => known === mode) ?? null, model }
 }
 
-/** A migration. */
 export async function addChatMarks({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('chat_marks')
@@ -223,7 +222,7 @@ export async function addChatMarks({ schema }: Kysely<unknown>): Promise<void> {
   await schema.createIndex('projects_by_user').on('projects').column('user_id').execute()
 }
 
-/** A migration: how the last prompt of a chat ended, and when. Of before nothing is known. */
+/** The end of a chat's last prompt, null for earlier ones. */
 export async function addEnds({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('sessions').addColumn('ended_reason', 'text').execute()
   await schema.alterTable('sessions').addColumn('ended_at', 'bigint').execute()

@@ -1,6 +1,6 @@
 /**
- * The outbox of notices: a row for each person who may want to know, written in the transaction of
- * what happened. The service reads it after a cursor of its own, so nothing here is marked as sent.
+ * The outbox of notifications: a row for each recipient, written in the transaction of the event.
+ * The service reads it after its own cursor, so nothing here is marked as sent.
  */
 import type { Kysely, Transaction } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
@@ -11,15 +11,15 @@ export interface NotificationRow extends NewNotification {
   /** Epoch milliseconds. */
   at: number
   sessionId: string
-  /** Of an approval, whether it has no answer yet; else true. */
+  /** False for an answered approval. */
   open: boolean
 }
 
-/** The service drops what is older than an hour. */
+/** The service drops notifications older than an hour. */
 const KEPT_MS = 24 * 60 * 60_000
 const MAX_ABOUT_CHARS = 200
 
-/** In the transaction of what happened. Prunes old ones. */
+/** In the event's transaction. Prunes old ones. */
 export async function insertNotifications(
   trx: Transaction<SessionsSchema>,
   sessionId: string,
@@ -27,8 +27,8 @@ export async function insertNotifications(
   at: number,
 ): Promise<void> {
   if (notices.length === 0) return
-  // Not below the time: of a restored older copy the numbers still grow, for cursors elsewhere. The
-  // row of the counter is locked until the commit, so that numbers are in the order of commits.
+  // At least the current time: numbers also grow in a restored older copy, for cursors elsewhere.
+  // The counter's row is locked until the commit, so that numbers are in the order of commits.
   const counted = await trx
     .insertInto('counters')
     .values({ name: 'notices', value: Date.now() })
@@ -65,7 +65,7 @@ export async function insertNotifications(
     .execute()
 }
 
-/** Rows after `after` in their order, with whether their approvals still wait. */
+/** Rows after `after` in their order, with the state of their approvals. */
 export async function readNotices(
   db: Kysely<SessionsSchema>,
   after: number,
@@ -96,7 +96,6 @@ export async function readNotices(
   }))
 }
 
-/** A migration. */
 export async function addNotifications({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('notices')

@@ -1,4 +1,4 @@
-/** With whom chats are shared, and links to what a chat was. */
+/** Shares of chats, and links to snapshots of a chat. */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { MODES } from '@sandlot/shared/chat/mode'
 import type { Mode } from '@sandlot/shared/chat/mode'
@@ -12,25 +12,25 @@ import type { SessionsSchema } from '../tables/sessions.ts'
 /** Shares of one chat, and snapshots of one. */
 const MOST_PER_CHAT = 200
 
-/** Who wants to read: their id, and their teams. */
+/** The reader's id and teams. */
 export interface ReaderOf {
   id: string
   teams?: readonly string[] | undefined
 }
 
-/** What a person may do in a chat that is not theirs. */
+/** A user's access to another's chat. */
 export interface SharedAccess {
   access: ShareAccess
-  /** The highest mode of what they send. */
+  /** The highest mode of their messages. */
   mode: Mode
   mayApprove: boolean
-  /** Epoch milliseconds when the first of the shares that give this ends; null: never. */
+  /** Epoch milliseconds of the first end of these shares; null: never. */
   expiresAt: number | null
 }
 
 /**
- * What these shares give a reader now; undefined: nothing. Of several (a person's own, their
- * teams') each thing is as the most generous says.
+ * A reader's access by these shares now; undefined: none. Of several (a user's own, their teams')
+ * the most generous value of each member wins.
  */
 export function accessBy(
   shares: readonly Share[],
@@ -53,21 +53,21 @@ export function accessBy(
   }
 }
 
-/** The reads, which the service has too. */
+/** Reads, also for the service. */
 export interface ShareReads {
-  /** Of one chat, oldest first, also expired ones. */
+  /** One chat's, oldest first, including expired ones. */
   of(sessionId: string): Promise<Share[]>
-  /** The same of several chats, by their ids; those without any are missing. */
+  /** The same for several chats, by their ids; chats without shares are missing. */
   ofAll(sessionIds: readonly string[]): Promise<ReadonlyMap<string, Share[]>>
   snapshotsOf(sessionId: string): Promise<Snapshot[]>
-  /** By the secret of its link; also an expired one. */
+  /** By the secret of its link, including expired ones. */
   snapshot(id: string): Promise<Snapshot | undefined>
 }
 
 export interface ShareRows extends ShareReads {
   /**
-   * Replaces one of the same person or team, whose id it keeps. `tell`: who gets a notice of a new
-   * one, from whom. Throws `not_found` (no such chat) and `conflict` (too many).
+   * Replaces one of the same user or team, keeping its id. `tell`: recipients of a notification of
+   * a new one, and its author. Throws `not_found` (no such chat) and `conflict` (too many).
    */
   put(
     sessionId: string,
@@ -76,14 +76,14 @@ export interface ShareRows extends ShareReads {
     tell?: { userIds: readonly string[]; about: string },
     audit?: NewAudit,
   ): Promise<Share>
-  /** What was removed; undefined: there was no such share of this chat. */
+  /** The removed share; undefined: this chat has no such share. */
   remove(sessionId: string, id: string, audit?: NewAudit): Promise<Share | undefined>
   addSnapshot(snapshot: Snapshot, by: string, audit?: NewAudit): Promise<void>
   /** False when there was none. */
   removeSnapshot(sessionId: string, id: string, audit?: NewAudit): Promise<boolean>
-  /** Ids of this user's chats that have shares. */
+  /** Ids of this user's chats with shares. */
   sharedOf(userId: string): Promise<string[]>
-  /** The chat and everything in it belongs to another user; theirs alone is no share any more. */
+  /** Moves the chat and its contents to another user, whose own share ends. */
   handOver(sessionId: string, to: string): Promise<void>
 }
 
@@ -220,8 +220,8 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
       db.transaction().execute(async (trx) => {
         await trx
           .updateTable('sessions')
-          // As a take-over: a writer with the earlier epoch is refused.
-          // Its words are the earlier owner's: it is indexed anew.
+          // Fences off a writer with the earlier epoch, like a take-over. The index entries carry
+          // the earlier owner, so it is reindexed.
           .set((query) => ({ user_id: to, owner_epoch: query('owner_epoch', '+', 1), indexed_seq: 0 }))
           .where('id', '=', sessionId)
           .execute()
@@ -253,7 +253,6 @@ function toSnapshot(row: Selectable<SessionsSchema['snapshots']>): Snapshot {
   return { id, sessionId, upTo, outputs: row.outputs === 1, createdAt, expiresAt }
 }
 
-/** A migration. */
 export async function addShares({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .createTable('shares')

@@ -196,18 +196,18 @@ async function addStoredBytes(db: Kysely<unknown>): Promise<void> {
 
 async function addOutputCut(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('outputs').addColumn('cut', 'text').execute()
-  // Why was not written down, and a budget is what ends first.
+  // The reason was not recorded; the budget is the likely one.
   await sql`update outputs set cut = 'budget' where complete = 0 and total_bytes > stored_bytes`.execute(db)
 }
 
-/** Compressing them again costs time, and a range is read without the rest only where it is not. */
+/** Compressing outputs again costs time, and only uncompressed ones can be read by range. */
 async function forPostgres(db: Kysely<unknown>): Promise<void> {
   if (dialectOf(db) === 'sqlite') return
   await addCommits(db)
   await sql`alter table output_chunks alter column bytes set storage external`.execute(db)
 }
 
-/** Rows that go when their session goes. */
+/** Rows that are deleted with their session. */
 function ofSession<Table extends string>(
   table: CreateTableBuilder<Table>,
 ): CreateTableBuilder<Table, 'session_id'> {

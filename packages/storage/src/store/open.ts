@@ -36,9 +36,9 @@ import { withTypedFailures } from '../database/typed-failures.ts'
 
 /**
  * Open it for its one writing process (ai-agent), creating and migrating it. `where`: path of a
- * file, or address of PostgreSQL. `leftOut`: as of `storedRules`. `room`: what bounds outputs,
- * images and copies; absent: nothing does. `mode`: of the file (default 0600). Throws
- * `StorageError`: cannot_open, locked, newer_schema, migration_failed.
+ * file, or address of PostgreSQL. `leftOut`: see `storedRules`. `room`: limits of outputs, images
+ * and copies; absent: none. `mode`: of the file (default 0600). Throws `StorageError`: cannot_open,
+ * locked, newer_schema, migration_failed.
  */
 export async function openSessionStore(
   where: string,
@@ -136,13 +136,13 @@ export async function openSessionReader(
   })
 }
 
-/** Time without a write, in milliseconds. */
+/** Milliseconds without a write. */
 const REST_MS = 300
-/** Fewer writes are not worth a checkpoint. */
+/** Fewer writes do not justify a checkpoint. */
 const FEW_WRITES = 50
 /**
- * Pages of the log (4 KiB each) at which a checkpoint is made without a pause in writes. SQLite's
- * own number is 1,000.
+ * Pages of the log (4 KiB each) that force a checkpoint without a pause in writes. SQLite's own
+ * number is 1,000.
  */
 const MOST_PAGES = 8_000
 
@@ -171,9 +171,7 @@ class Checkpoints<Schema> {
     clearTimeout(this.#timer)
   }
 
-  /**
-   * Never rejects: what cannot be moved now stays in the log, equally durable, and is moved later.
-   */
+  /** Never rejects: unmoved pages stay in the log, equally durable, and are moved later. */
   async #move(): Promise<void> {
     this.#writes = 0
     this.#timer = undefined

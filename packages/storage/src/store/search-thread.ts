@@ -1,7 +1,7 @@
 /**
- * The search of a file of SQLite, whose statements would hold the thread that asks. One search
- * runs at a time; people who wait take turns. The thread is started by the first search, and by the
- * next one after it has failed.
+ * Search in an SQLite file on a thread, because its statements would block the caller's. One search
+ * runs at a time, in fair order of users. The first search starts the thread, and the next one
+ * after a failure.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Worker } from 'node:worker_threads'
@@ -26,14 +26,14 @@ export type SearchAnswer =
 const isSource = import.meta.url.endsWith('.ts')
 const WORKER = new URL(isSource ? './search-worker.ts' : './search-worker.js', import.meta.url)
 
-/** Searches of one person: more than a page starts while one runs. */
+/** Searches of one user: more than a page starts at once. */
 const MOST_WAITING = 32
 
 export class SearchThread {
   readonly #path: string
   readonly #file: URL
   readonly #turns = new FairQueue(1)
-  /** The thread is of all who search: it begins in no one's context. */
+  /** The thread is shared: it begins outside of any request's context. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #worker: Worker | undefined
   #closed = false
@@ -45,8 +45,8 @@ export class SearchThread {
   }
 
   /**
-   * As `searchTexts`. Throws `not_ready` where the thread ended before it had an answer,
-   * `rate_limited` where too many of one person wait, and what opening the file throws.
+   * Throws like `searchTexts`; `not_ready` if the thread ended before its answer, `rate_limited`
+   * for too many searches of one user, and the errors of opening the file.
    */
   async search(who: ReaderOf, query: SearchQuery): Promise<FoundTexts> {
     if (this.#turns.waitingOf(who.id) >= MOST_WAITING)
@@ -61,7 +61,7 @@ export class SearchThread {
     throw given.bug
   }
 
-  /** Searches that run or wait are refused with `not_ready`. */
+  /** Running and waiting searches are refused with `not_ready`. */
   async close(): Promise<void> {
     this.#closed = true
     await this.#worker?.terminate()
@@ -70,7 +70,7 @@ export class SearchThread {
   async #ask(asked: SearchAsked): Promise<SearchAnswer> {
     if (this.#closed) throw interrupted(new Error('the chats are closed'))
     const worker = (this.#worker ??= this.#outside(() => this.#start()))
-    // Only a search that runs keeps the process.
+    // Only a running search keeps the process alive.
     worker.ref()
     const ended = Promise.withResolvers<SearchAnswer>()
     const failed = (error: unknown): void => ended.reject(interrupted(error))

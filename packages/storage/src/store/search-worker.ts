@@ -1,4 +1,4 @@
-/** Searches a file of SQLite on a thread of its own, by a read-only handle of its own. */
+/** Searches an SQLite file on its own thread, with its own read-only handle. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { openReader } from '../database/database.ts'
@@ -11,7 +11,7 @@ import type { SearchAnswer, SearchAsked } from './search-thread.ts'
 
 const { path } = workerData as { path: string }
 const open = () => openReader<SessionsSchema>(path, sessionsMigrations, { waitMs: 0 })
-/** Undefined until it could be opened; one search runs at a time. */
+/** Undefined until it was opened; one search runs at a time. */
 let file: Awaited<ReturnType<typeof open>> | undefined
 
 async function answer({ who, query }: SearchAsked): Promise<SearchAnswer> {
@@ -20,7 +20,7 @@ async function answer({ who, query }: SearchAsked): Promise<SearchAnswer> {
     return { found: await searchTexts(file.db, who, query) }
   } catch (thrown) {
     const error = asStorageError(path, thrown)
-    // A thread hands over neither classes nor codes.
+    // Messages between threads carry neither classes nor codes.
     if (error instanceof StorageError) return { storage: [error.code, error.message] }
     if (error instanceof SandlotError) return { refused: [error.code, error.message] }
     return { bug: error }

@@ -1,4 +1,4 @@
-/** Records of the accounts store as its callers see them. */
+/** Records of the accounts store for its callers. */
 import type { Account } from '@sandlot/shared/account/api'
 
 export interface NewUser {
@@ -8,24 +8,25 @@ export interface NewUser {
   role: Account['role']
 }
 
-/** Where a sign-in came from; kept beside it. */
+/** The origin of a sign-in, stored with it. */
 export interface Origin {
   ip?: string
   userAgent?: string
 }
 
-/** Who a cookie belongs to. */
+/** The user of a cookie. */
 export interface SignedIn {
   account: Account
-  /** Of this sign-in; the same as long as it lasts. */
+  /** Id of this sign-in; constant as long as it lasts. */
   signInId: string
   /**
-   * `Set-Cookie` values to send with the answer; empty unless the sign-in was prolonged or begun.
+   * `Set-Cookie` values to send with the response; empty unless the sign-in was created or
+   * extended.
    */
   setCookies: string[]
 }
 
-/** The password was right; a code finishes the sign-in, with these cookies. */
+/** The password was right; a code completes the sign-in, with these cookies. */
 export class SecondFactorNeeded extends Error {
   override readonly name = 'SecondFactorNeeded'
   readonly setCookies: string[]

@@ -1,7 +1,7 @@
 /**
- * The tables of accounts.db that our own queries touch. The `auth_*` tables are written through
- * better-auth alone, but for what it has no call for, or has to be one transaction: a removal, a
- * role by groups, an unlinked provider, the end of one sign-in, a new password.
+ * Tables of accounts.db in our own queries. The `auth_*` tables are written through better-auth,
+ * except where it has no call or one transaction is required: a removal, a role by groups, an
+ * unlinked provider, the end of one sign-in, a new password.
  */
 import type { RemovedData } from '@sandlot/shared/account/api'
 import type { Role } from '@sandlot/shared/account/role'
@@ -36,7 +36,7 @@ export interface AccountsSchema {
     createdAt: string
     updatedAt: string
   }
-  /** What is valid for a while: a flow at a provider, a sign-in that waits for a code. */
+  /** Short-lived values: a flow at a provider, a sign-in that waits for a code. */
   auth_verification: {
     id: string
     identifier: string
@@ -47,7 +47,7 @@ export interface AccountsSchema {
   }
   sign_in: {
     id: string
-    /** Key of the provider by which it began; null: by password. */
+    /** Key of the provider; null: by password. */
     provider: string | null
     lastUsedAt: number
   }
@@ -62,7 +62,7 @@ export interface AccountsSchema {
     createdAt: number
     createdBy: string
     expiresAt: number
-    /** Name of the person it made. */
+    /** Name of the invited user. */
     usedBy: string | null
   }
   password_reset: {
@@ -71,13 +71,13 @@ export interface AccountsSchema {
     userId: string
     expiresAt: number
   }
-  /** People who named their address themselves, by an invitation for any: not surely theirs. */
+  /** Users who entered their address themselves, with an invitation for any: unconfirmed. */
   unproven_address: { userId: string }
   group_role: {
     userId: string
     /** The role without any group. */
     own: Role
-    /** That which groups gave in its place. */
+    /** The role from groups. */
     given: Role
   }
   api_key: {
@@ -105,12 +105,12 @@ export interface AccountsSchema {
   team_member: {
     teamId: string
     userId: string
-    /** Added by an administrator, or by the groups of a sign-in, which also remove it. */
+    /** Added by an administrator, or by the groups of a sign-in, which may also remove it. */
     source: 'admin' | 'groups'
   }
-  /** Teams of the agent's configuration file that were adopted, also removed ones. */
+  /** Adopted teams of the agent's configuration file, including removed ones. */
   team_seed: { id: string }
-  /** Who is in one of them and has no account yet, by id or address. */
+  /** Their members without an account yet, by id or address. */
   team_seed_member: { teamId: string; key: string }
   upload: {
     id: string
@@ -123,25 +123,25 @@ export interface AccountsSchema {
     userId: string
     name: string
     email: string
-    /** What becomes of files and chats. */
+    /** Treatment of files and chats. */
     data: RemovedData
     removedAt: number
-    /** 1 when nothing is left to do. One with `purge` goes then. */
+    /** 1 when all work is done. A done `purge` is deleted. */
     done: number
-    /** Why the last try did not do it; null also before the first. */
+    /** The reason of the last failure; null also before the first attempt. */
     problem: string | null
   }
   push_subscription: {
     endpoint: string
     userId: string
-    /** Of the browser: pushes end with it. */
+    /** The browser's sign-in: pushes end with it. */
     signInId: string
     p256dh: string
     auth: string
     createdAt: number
-    /** In a row. */
+    /** Consecutive ones. */
     failures: number
-    /** Nothing is sent before. */
+    /** The earliest time of the next push. */
     retryAt: number
   }
   notice_choice: { userId: string; choice: string }
@@ -152,9 +152,9 @@ export interface AccountsSchema {
     userId: string
     /** Id of the service. */
     service: string
-    /** 1: a page of theirs is seen there. */
+    /** 1: the user sees a page there. */
     looking: number
-    /** When that was written, by the database's clock. */
+    /** Time of the write, by the database's clock. */
     at: number
   }
   counters: CountersTable

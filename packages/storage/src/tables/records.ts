@@ -1,4 +1,4 @@
-/** Records of the sessions store as its callers see them. */
+/** Records of the sessions store for its callers. */
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Mode } from '@sandlot/shared/chat/mode'
 import type { NotificationKind } from '@sandlot/shared/chat/notifications'
@@ -8,7 +8,7 @@ import type { Rule } from '@sandlot/shared/chat/rules'
 export interface SessionRow {
   id: string
   userId: string
-  /** As the client sent it; ours is `/workspace`. */
+  /** The client's value; ours is `/workspace`. */
   cwd: string
   title: string | null
   mode: Mode
@@ -16,13 +16,13 @@ export interface SessionRow {
   updatedAt: number
   /** Number of the last settled event; 0 when there is none. */
   lastSeq: number
-  /** The prompt that has started and not ended, if any. */
+  /** The unfinished prompt, if any. */
   runningPromptId: string | null
-  /** Approvals that wait for an answer. */
+  /** Pending approvals. */
   waiting: number
-  /** How its last prompt ended, and when; absent: none has, or it is not known. */
+  /** The end of its last prompt; absent: none, or not known. */
   ended?: { reason: EndReason; at: number } | undefined
-  /** When the prompt that has started ended, where the store refused its end. */
+  /** The end of the running prompt, if the store refused it. */
   unsavedEndAt?: number | undefined
 }
 
@@ -31,7 +31,7 @@ export interface ApprovalRow {
   toolCallId: string
   askedAt: number
   expiresAt: number
-  /** Null while it waits. */
+  /** Null while it is pending. */
   answeredAt: number | null
   optionId: string | null
   by: string | null
@@ -40,9 +40,9 @@ export interface ApprovalRow {
 export interface OutputRow {
   sessionId: string
   callId: string
-  /** Bytes that are stored from 0 on, without a hole. */
+  /** Stored bytes from 0 on, without a hole. */
   storedBytes: number
-  /** Bytes that the call produced; more than `storedBytes` when the limit cut it. */
+  /** Produced bytes; more than `storedBytes` if a limit cut it. */
   totalBytes: number
   lines: number
   complete: boolean
@@ -50,7 +50,7 @@ export interface OutputRow {
   removed?: boolean
 }
 
-/** The row of a session that begins with the log of another one. */
+/** A session that begins with the log of another one. */
 export interface ForkedSession {
   id: string
   userId: string
@@ -61,44 +61,46 @@ export interface ForkedSession {
   at: number
 }
 
-/** A rule that belongs to a person; `origin` is always `user`. */
+/** A user's rule; `origin` is always `user`. */
 export type UserRule = Omit<Rule, 'origin'>
 
-/** A notice to one person. */
+/** A notification to one user. */
 export interface NewNotification {
   userId: string
   kind: NotificationKind
   ref: string
-  /** The tool's name, or who mentioned or shared; never what a tool is called with, or any text. */
+  /**
+   * The tool's name, or the author of the mention or share; never arguments of a tool, or any text.
+   */
   about?: string
 }
 
 /**
- * Why something is not stored: its user's budget is used up, or the disk of the database is nearly
- * full.
+ * The reason that something is not stored: the user's budget, or a nearly full disk of the
+ * database.
  */
 export type NoRoom = 'budget' | 'disk'
 
-/** What else changes in the transaction that stores events. */
+/** Other changes in the transaction that stores events. */
 export interface Effects {
   title?: string
   mode?: Mode
-  /** The prompt that runs from now on, or null: none. */
+  /** The prompt that starts now, or null: none runs. */
   runningPromptId?: string | null
-  /** How the last prompt ended; `store_failed`: the running one has, and its end was refused. */
+  /** The end of the last prompt; `store_failed`: that of the running one, which was refused. */
   ended?: { reason: EndReason | 'store_failed'; at: number }
   /** The user for whom the run of `runningPromptId` counts; absent: the session's. */
   chargedTo?: string | undefined
-  /** Remembers a client's request id with its prompt, for idempotent submission. */
+  /** Stores a client's request id with its prompt, for idempotent submission. */
   submission?: { userId: string; requestId: string; promptId: string }
   approvalAsked?: { toolCallId: string; askedAt: number; expiresAt: number }
   /** Rejected with `conflict` (whole transaction) when it was answered before. */
   approvalAnswered?: { toolCallId: string; answeredAt: number; optionId: string | null; by: string }
-  /** To people who may be away. */
+  /** To users who may be away. */
   notices?: readonly NewNotification[]
   /** Lines of the audit log. */
   audit?: readonly NewAudit[]
-  /** Rules that this user keeps from now on. */
+  /** New rules of this user. */
   rules?: readonly UserRule[]
   /** Final counts of a call's output. */
   output?: { callId: string; totalBytes: number; lines: number }
@@ -109,15 +111,15 @@ export interface Effects {
     output: number
     cached: number
     reasoning: number
-    /** US dollars; absent where no price is known. */
+    /** US dollars; absent if no price is known. */
     cost?: number
-    /** Calls that the answer made; absent: none. */
+    /** The answer's calls; absent: none. */
     calls?: number
     at: number
     /** The user for whom it counts; absent: the session's. */
     chargedTo?: string | undefined
   }
-  /** Kept for statistics. */
+  /** For statistics. */
   outcome?: {
     promptId: string
     callId: string
@@ -126,10 +128,10 @@ export interface Effects {
     reason?: FailureReason
     runMs: number
     waitMs: number
-    /** What it produced, also what is not stored; absent where it had no output. */
+    /** Produced bytes, including unstored ones; absent without output. */
     outputBytes?: number
     at: number
-    /** As of `usage`. */
+    /** See `usage`. */
     chargedTo?: string | undefined
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Database rows → the shapes of the seam. What is stored as text is checked here, where it enters
- * again.
- */
+/** Conversion of rows into records. Values stored as text are validated here. */
 import { MODES } from '@sandlot/shared/chat/mode'
 import { END_REASONS, shortOfItsEnd } from '@sandlot/shared/chat/reasons'
 import { sessionEvent } from '@sandlot/shared/chat/events'
@@ -36,7 +33,7 @@ export function toSessionRow(
   }
 }
 
-/** A session's line in a list, the same for each reader. */
+/** A session's summary, the same for each reader. */
 export function lineOf(row: SessionRow): SessionSummary {
   const { id, title, updatedAt, mode, runningPromptId, waiting, ended, unsavedEndAt } = row
   const running = runningPromptId !== null && unsavedEndAt === undefined
@@ -50,15 +47,12 @@ function toEnd({ ended_reason, ended_at }: Selectable<SessionsSchema['sessions']
   return reason === undefined || ended_at === null ? undefined : { reason, at: ended_at }
 }
 
-/**
- * A damaged mode is the most careful one: rows are read in lists, and one of them must not hide the
- * others.
- */
+/** A damaged mode becomes the most careful one: lists must not fail because of one row. */
 function toMode(text: string): Mode {
   return MODES.find((known) => known === text) ?? 'manual'
 }
 
-/** Put the number into an event, replacing any that it had. */
+/** Set the event's number, replacing any other. */
 export function withSeq(event: SessionEvent, seq: number): SessionEvent {
   return { ...event, _meta: { ...event._meta, sandlot: { ...event._meta.sandlot, seq } } }
 }
@@ -77,7 +71,7 @@ export function toEvent(sessionId: string, row: { seq: number; json: string }): 
   }
 }
 
-/** Undefined where it is damaged. */
+/** Undefined if it is damaged. */
 export function readableEvent(
   sessionId: string,
   row: { seq: number; json: string },

@@ -1,6 +1,6 @@
 /**
- * The tables of the sessions store. Portable to PostgreSQL: text ids, epoch-ms bigints, JSON as
- * text that is checked by zod when it is read, no booleans, enums or arrays.
+ * Tables of the sessions store. Portable to PostgreSQL: text ids, epoch-ms bigints, JSON as text
+ * that zod validates on read, no booleans, enums or arrays.
  */
 import type { NotificationKind } from '@sandlot/shared/chat/notifications'
 import type { ShareAccess } from '@sandlot/shared/chat/shares'
@@ -17,16 +17,16 @@ interface SessionsTable {
   updated_at: number
   last_seq: number
   running_prompt_id: string | null
-  /** Grows with every agent that takes the session over; only the last one may write. */
+  /** Grows with every take-over; only the last owner may write. */
   owner_epoch: number
   /** Bytes of its events and of its stored outputs. */
   stored_bytes: Generated<number>
-  /** Number of the last event that the search index has. */
+  /** Number of the last indexed event. */
   indexed_seq: Generated<number>
-  /** Why its last prompt ended, and when; null: none has, or before this was known. */
+  /** The end of its last prompt; null: none, or not known. */
   ended_reason: Generated<string | null>
   ended_at: Generated<number | null>
-  /** Up to here retention has removed the images. */
+  /** Number up to which retention has removed images. */
   images_gone_seq: Generated<number>
 }
 
@@ -46,14 +46,14 @@ interface OutputsTable {
   lines: number
   /** 1 when the call has ended and the counts are final. */
   complete: number
-  /** Why something of it was not stored, and no later part will be; null: nothing is missing. */
+  /** The reason that a part was not stored, nor any later one; null: complete. */
   cut: NoRoom | 'retention' | null
 }
 
 interface OutputChunksTable {
   session_id: string
   call_id: string
-  /** Where in the output the chunk begins. Chunks follow one another without a hole. */
+  /** The chunk's offset in the output. Chunks are adjacent. */
   start_at: number
   bytes: ColumnType<Uint8Array, Uint8Array, never>
 }
@@ -83,15 +83,15 @@ interface OutcomesTable {
   reason: string | null
   run_ms: number
   wait_ms: number
-  /** With whom it counts. As the other two: null of those from before this was known. */
+  /** The user it counts for. Null, like the next two, in older rows. */
   user_id: string | null
   /** Epoch milliseconds. */
   at: number | null
-  /** What the call produced, also what was not stored; null as well where it had no output. */
+  /** Produced bytes, including unstored ones; null also without output. */
   output_bytes: number | null
 }
 
-/** PostgreSQL’s client reads it as text, so what is reckoned from one may be text too. */
+/** PostgreSQL’s client reads it as text, so computed values may be text too. */
 type Bigint = ColumnType<number | string, number, number | string>
 
 interface SandboxSlotsTable {
@@ -106,8 +106,8 @@ interface SandboxSlotsTable {
 }
 
 /**
- * System prompts, tools and wire options of requests, under their digest. Written by the version
- * before; read by nothing, and removed with the people whose instructions are in them.
+ * System prompts, tools and wire options of requests, under their digest. Written by the previous
+ * version; unused, and removed with the people whose instructions they contain.
  */
 interface RequestFramesTable {
   hash: string
@@ -125,16 +125,16 @@ interface UsageTable {
   output: number
   cached: number
   reasoning: number
-  /** US dollars; null where no price was known. */
+  /** US dollars; null if no price was known. */
   cost: number | null
-  /** Calls that it made. */
+  /** Number of its calls. */
   calls: Generated<number>
   at: number
-  /** As of `people` at the time: ids as JSON; null: not known. */
+  /** From `people` at that time: ids as JSON; null: not known. */
   teams: string | null
 }
 
-/** One row per prompt that began. */
+/** One row per started prompt. */
 interface RunsTable {
   id: string
   user_id: string
@@ -143,7 +143,7 @@ interface RunsTable {
   started_at: ColumnType<number | string, number, number>
   /** Null while it runs. */
   ended_at: ColumnType<number | string | null, number | null, number>
-  /** As of `people` when it began: ids as JSON; null: not known. */
+  /** From `people` at the start: ids as JSON; null: not known. */
   teams: string | null
 }
 
@@ -163,7 +163,7 @@ interface UsageDaysTable extends UsageSumKey {
   output: number
   cached: number
   reasoning: number
-  /** US dollars of the answers of which they are known. */
+  /** US dollars of the answers with known cost. */
   cost: number
   /** Answers of unknown cost. */
   unpriced: number
@@ -175,7 +175,7 @@ interface ToolDaysTable extends UsageSumKey {
   failed: number
   run_ms: number
   wait_ms: number
-  /** Bytes that its calls produced, also those that were not stored. */
+  /** Bytes produced by its calls, including unstored ones. */
   output_bytes: number
 }
 
@@ -188,20 +188,20 @@ interface RulesTable {
   id: string
   user_id: string
   effect: string
-  /** What the rule is about, as JSON. */
+  /** The rule's subject, as JSON. */
   match_json: string
   created_at: number
   expires_at: number | null
-  /** The session with which it is over; null: none. */
+  /** The session that it ends with; null: none. */
   session_id: string | null
-  /** The prompt of that session with which it is over; null: not before the session. */
+  /** The prompt of that session that it ends with; null: only the session. */
   prompt_id: string | null
 }
 
 interface SecretsTable {
   user_id: string
   name: string
-  /** Which key it was sealed with. */
+  /** The sealing key. */
   key_id: string
   sealed: ColumnType<Uint8Array, Uint8Array, Uint8Array>
   updated_at: number
@@ -240,8 +240,8 @@ interface AgentSettingsTable {
   /** From 1, grows with each change. */
   revision: number
   /**
-   * JSON: who is in a team of the configuration file, by id or address, until the accounts have
-   * adopted it; null: the accounts say.
+   * JSON: members of a team of the configuration file, by id or address, until the accounts have
+   * adopted it; null: adopted.
    */
   members: string | null
   updated_at: number
@@ -254,7 +254,7 @@ interface SharesTable {
   target_id: string
   access: ShareAccess
   mode: string
-  /** 1: answers approvals. */
+  /** 1: may answer approvals. */
   may_approve: number
   created_at: number
   created_by: string
@@ -265,7 +265,7 @@ interface SnapshotsTable {
   id: string
   session_id: string
   up_to: number
-  /** 1: with what calls printed. */
+  /** 1: includes outputs of calls. */
   outputs: number
   created_at: number
   created_by: string
@@ -273,24 +273,24 @@ interface SnapshotsTable {
 }
 
 interface NotificationsTable {
-  /** Grows with every row, also over those that were pruned. */
+  /** Grows with every row, including pruned ones. */
   id: number
   at: number
   user_id: string
   kind: NotificationKind
   session_id: string
-  /** Of an approval its call, of an end its prompt, of a mention its comment. */
+  /** The call of an approval, the prompt of an end, the comment of a mention. */
   ref: string
-  /** Of an approval the tool's name, of a mention or a share who did it. */
+  /** The tool of an approval, the author of a mention or a share. */
   about: string | null
 }
 
 interface SearchTextsTable {
-  /** The second it was written in, and a number within that. */
+  /** The second of the text, and a number within it. */
   id: number
   session_id: string
   seq: number
-  /** Place in `SEARCH_KINDS`. */
+  /** Index in `SEARCH_KINDS`. */
   kind: number
   ref: string
   /** Null: the agent. */
@@ -309,7 +309,7 @@ interface ModelEndpointsTable {
 
 interface McpServersTable {
   id: string
-  /** Whose it is: a person, or an id that no person has. */
+  /** The owner: a user, or an id that no user has. */
   user_id: string
   /** JSON. */
   server: string
@@ -319,7 +319,7 @@ interface McpServersTable {
   created_at: number
 }
 
-/** One person's, of one chat. */
+/** One user's marks on one chat. */
 interface ChatMarksTable {
   user_id: string
   session_id: string
@@ -347,7 +347,7 @@ interface RetentionTable {
   days: string
   revision: number
   ran_at: number | null
-  /** JSON: how many went of each kind. */
+  /** JSON: removed items by kind. */
   removed: string | null
 }
 
@@ -355,9 +355,9 @@ interface PromptQueueTable {
   prompt_id: string
   user_id: string
   model: string
-  /** Orders the rows. */
+  /** Order of the rows. */
   joined: number
-  /** The number of the user's last turn; 0: none. */
+  /** Number of the user's last slot; 0: none. */
   served: number
 }
 
@@ -369,15 +369,15 @@ interface ReplicasTable {
   version: string
   started_at: number
   heartbeat_at: number
-  /** 1: it takes no new people. */
+  /** 1: it accepts no new users. */
   draining: number
-  /** Id of the engine that has its sandboxes. Null: not known. */
+  /** Id of the engine of its sandboxes. Null: not known. */
   engine: string | null
 }
 
 interface OwnersTable {
   user_id: string
-  /** Null: given up. */
+  /** Null: released. */
   replica_id: string | null
   /** Grows with each change of `replica_id`. */
   epoch: number

@@ -1,4 +1,4 @@
-/** Prompts that wait for their turn: one row each, so that a restart keeps their order. */
+/** Queued prompts: one row each, so that their order survives a restart. */
 import type { Kysely } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
@@ -6,17 +6,17 @@ interface WaitingRecord {
   promptId: string
   person: string
   model: string
-  /** Orders what waits. */
+  /** Order of the queue. */
   joined: number
-  /** The number of the person's last turn; 0: none. */
+  /** The number of the person's last slot; 0: none. */
   served: number
 }
 
 export interface PromptQueueRows {
-  /** What came first is first. */
+  /** In the order of arrival. */
   all(): Promise<WaitingRecord[]>
   put(record: WaitingRecord): Promise<void>
-  /** It waits no more; what else this person waits with has the number of their last turn. */
+  /** Removes it, and updates the last slot of this person's other queued prompts. */
   remove(promptId: string, person: string, served: number): Promise<void>
 }
 
@@ -41,7 +41,6 @@ export function storedPromptQueue(db: Kysely<SessionsSchema>): PromptQueueRows {
   }
 }
 
-/** The migration. */
 export async function addPromptQueue(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('line')

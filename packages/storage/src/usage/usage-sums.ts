@@ -1,10 +1,10 @@
 /**
- * What was used up, summed by day (UTC), person and model, and by day, person and tool. The sums
- * change in the transaction that stores an answer or an outcome, outlive the chat, and are what
- * pages and limits read: a page over years costs what its days cost, not what its answers cost.
+ * Usage, summed by day (UTC), person and model, and by day, person and tool. The sums change in the
+ * transaction that stores an answer or an outcome, outlive the chat, and are the source of pages
+ * and limits: a page over years costs its days, not its answers.
  *
- * Each sum knows the teams in which its person was at the time. Older ones do not, and count for
- * the person's teams of today.
+ * Each sum has the person's teams at that time. Older ones do not, and count for the person's
+ * current teams.
  */
 import { idList } from '@sandlot/shared/account/agent-settings'
 import type { CountedTool, CountedUsage } from '@sandlot/shared/admin/usage'
@@ -16,7 +16,7 @@ type Trx = Transaction<SessionsSchema>
 
 export const DAY_MS = 86_400_000
 
-/** Days since 1970, both in it. Of everybody, or of one person. */
+/** Days since 1970, inclusive. For all people, or one. */
 interface UsageRange {
   from: number
   to: number
@@ -24,32 +24,32 @@ interface UsageRange {
   model?: string | undefined
 }
 
-/** By what a sum is split. A person in two teams counts for both, so teams add up to more. */
+/** Dimensions of a sum. A person in two teams counts for both, so teams add up to more. */
 type UsageKey = 'day' | 'person' | 'team' | 'model' | 'tool'
 
-/** A team’s id; null: of people who were in none. */
+/** A team’s id; null: people without a team. */
 export type KeyValues = { day?: number; person?: string; team?: string | null; model?: string; tool?: string }
 
 export interface UsageReads {
-  /** Of answers. Without keys one sum, also of nothing. In no order. */
+  /** Sums of answers. Without keys one sum, also of nothing. In no order. */
   sums(range: UsageRange, by: readonly Exclude<UsageKey, 'tool'>[]): Promise<(CountedUsage & KeyValues)[]>
-  /** Of calls that have ended. */
+  /** Sums of ended calls. */
   tools(range: UsageRange, by: readonly Exclude<UsageKey, 'model'>[]): Promise<(CountedTool & KeyValues)[]>
 }
 
-/** Whose use is limited together. */
+/** People with a shared limit. */
 export type Together = { kind: 'team'; id: string } | { kind: 'deployment' }
 
 const USAGE_SUMS = ['answers', 'calls', 'input', 'output', 'cached', 'reasoning', 'cost', 'unpriced'] as const
 const TOOL_SUMS = ['calls', 'failed', 'run_ms', 'wait_ms', 'output_bytes'] as const
 const COLUMNS = { day: 'day', person: 'user_id', model: 'model', tool: 'tool' } as const
 
-/** The day, since 1970, of a moment. */
+/** The day of a time, since 1970. */
 export function dayOf(at: number): number {
   return Math.floor(at / DAY_MS)
 }
 
-/** As JSON; null where it was never said. */
+/** As JSON; null if not known. */
 export async function teamsOf(trx: Trx, userId: string): Promise<string | null> {
   const row = await trx.selectFrom('people').select('teams').where('user_id', '=', userId).executeTakeFirst()
   return row?.teams ?? null
@@ -152,7 +152,7 @@ async function groupedRows(
   sums: readonly string[],
 ): Promise<Row[]> {
   const keys = by.flatMap((key) => (key === 'team' ? [] : [sql.ref(COLUMNS[key])]))
-  // Whose teams of today count where those of the time are not known.
+  // The user whose current teams count, if those of that time are not known.
   const whose = sql`case when teams = '' then user_id else '' end`
   const groups = by.includes('team') ? [...keys, sql.ref('teams'), whose] : keys
   const selected = [
@@ -215,7 +215,7 @@ function keyIn(row: Row, by: readonly UsageKey[]): KeyValues {
 
 function toUsage(sums: Record<string, number>): CountedUsage {
   const { answers = 0, calls = 0, input = 0, output = 0, cached = 0, reasoning = 0, unpriced = 0 } = sums
-  // Of nothing it is known what it cost: nothing.
+  // The cost of no answers is known: nothing.
   const cost = answers > 0 && unpriced === answers ? null : (sums['cost'] ?? 0)
   return { answers, calls, input, output, cached, reasoning, cost, unpriced }
 }
@@ -231,7 +231,7 @@ function toTool(sums: Record<string, number>): CountedTool {
   return { calls, failed, runMs, waitMs, outputBytes }
 }
 
-/** Migration: in which teams a person was, with what they use up; and whose an outcome was. */
+/** Teams at the time of usage, and the user of an outcome. */
 export async function addWhoseUsage({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('usage').addColumn('teams', 'text').execute()
   await schema.alterTable('outcomes').addColumn('user_id', 'text').execute()
@@ -239,7 +239,7 @@ export async function addWhoseUsage({ schema }: Kysely<unknown>): Promise<void> 
   await schema.alterTable('outcomes').addColumn('output_bytes', 'bigint').execute()
 }
 
-/** Migration: the sums, of answers with all that there are, of calls from now on. */
+/** Sums of all existing answers, and of calls from now on. */
 export async function addUsageSums(db: Kysely<unknown>): Promise<void> {
   const count = ['answers', 'calls', 'input', 'output', 'cached', 'reasoning'] as const
   const usage = keyColumns(db, 'usage_days', 'model')
@@ -255,7 +255,7 @@ export async function addUsageSums(db: Kysely<unknown>): Promise<void> {
   ).execute()
   for (const table of ['usage_days', 'tool_days'])
     await db.schema.createIndex(`${table}_by_day`).on(table).column('day').execute()
-  // An integer divided by an integer is rounded towards zero by both databases.
+  // Both databases truncate an integer division towards zero.
   await sql`
     insert into usage_days
       (user_id, teams, day, model, answers, calls, input, output, cached, reasoning, cost, unpriced)

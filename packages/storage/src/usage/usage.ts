@@ -1,6 +1,6 @@
 /**
- * What users have used up: a row for each answer of a model, and for each run of a prompt. Both
- * outlive their session.
+ * Usage of people: a row for each model answer, and for each run of a prompt. Both outlive their
+ * session.
  */
 import { randomUUID } from 'node:crypto'
 import { idList } from '@sandlot/shared/account/agent-settings'
@@ -10,26 +10,26 @@ import { DAY_MS, type Together, teamsOf, usageReads } from './usage-sums.ts'
 
 type Trx = Transaction<SessionsSchema>
 
-/** What a user has used up in a time, in all sessions, also deleted ones. */
+/** A user's usage in a period, in all sessions, including deleted ones. */
 export interface UserSpent {
-  /** Answers of models, also those that are summaries. */
+  /** Model answers, including summaries. */
   turns: number
-  /** Calls that were made, also those that were refused. */
+  /** Calls, including refused ones. */
   calls: number
   /** In and out. */
   tokens: number
-  /** US dollars of the answers of which they are known. */
+  /** US dollars of the answers with known cost. */
   cost: number
   /** Answers of unknown cost. */
   unpriced: number
-  /** Milliseconds in which prompts ran: of each what lies in the time, and of two at once both. */
+  /** Running milliseconds of prompts within the period; concurrent ones add up. */
   ms: number
 }
 
-/** What they have used up together: as of one user, each added up. */
+/** Combined usage: the sum over users. */
 export type SpentTogether = Omit<UserSpent, 'unpriced'>
 
-/** As `SessionStore.spentSince`. */
+/** See `SessionStore.spentSince`. */
 export async function spentSince(
   db: Kysely<SessionsSchema>,
   userId: string,
@@ -56,7 +56,7 @@ export async function spentSince(
     unpriced: sum('unpriced'),
     ms: runs.reduce((total, { started_at, ended_at }) => {
       const ms = Number(ended_at ?? now) - Math.max(Number(started_at), at)
-      // A clock that was set back must not give anything back.
+      // A clock that was set back must not reduce usage.
       return total + Math.max(ms, 0)
     }, 0),
   }
@@ -87,7 +87,7 @@ function sumsOfDays(
     .executeTakeFirst()
 }
 
-/** Of a day that has begun: from `from` until before `to`. */
+/** For a partial day: from `from` until before `to`. */
 async function sumsOfPart(
   db: Kysely<SessionsSchema>,
   userId: string,
@@ -112,8 +112,8 @@ async function sumsOfPart(
 }
 
 /**
- * What these have used up together since the day, and on days that a clock has skipped: one that
- * was set back must not give anything back. Without `now` running time is not added up, and 0.
+ * Combined usage since the day, including days that a clock has skipped: one that was set back must
+ * not reduce usage. Without `now`, running time is 0.
  */
 export async function spentTogether(
   db: Kysely<SessionsSchema>,
@@ -132,7 +132,7 @@ export async function spentTogether(
   return { turns: answers, calls, tokens: input + output, cost: cost ?? 0, ms }
 }
 
-/** Milliseconds in which prompts of these ran since `at`: of two at once both. */
+/** Running milliseconds since `at`; concurrent prompts add up. */
 async function ranTogether(
   db: Kysely<SessionsSchema>,
   of: Together,
@@ -162,7 +162,7 @@ async function ranTogether(
   return theirs.reduce((sum, { ms }) => sum + Number(ms), 0)
 }
 
-/** From `at` on the session runs this prompt, or none: what it ran before has ended. */
+/** At `at` the session starts this prompt, or none: its previous run has ended. */
 export async function recordRun(
   trx: Trx,
   session: { id: string; userId: string },
@@ -190,15 +190,12 @@ export async function recordRun(
     .execute()
 }
 
-/** Migration: what an answer cost, in US dollars; null where no price was known. */
+/** US dollars of an answer; null if no price was known. */
 export async function addUsageCost({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('usage').addColumn('cost', 'double precision').execute()
 }
 
-/**
- * Migration: how many calls an answer made. Of older ones that is not known, and they count as
- * none.
- */
+/** Number of an answer's calls: 0 for older ones, where it is not known. */
 export async function addUsageCalls({ schema }: Kysely<unknown>): Promise<void> {
   await schema
     .alterTable('usage')
@@ -207,8 +204,8 @@ export async function addUsageCalls({ schema }: Kysely<unknown>): Promise<void> 
 }
 
 /**
- * Migration: when prompts ran. One that runs now, which the next start takes up, counts from its
- * last event on.
+ * Runs of prompts. One that runs now, and is resumed by the next start, counts from its last event
+ * on.
  */
 export async function addRuns(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
@@ -234,10 +231,7 @@ export async function addRuns(db: Kysely<unknown>): Promise<void> {
   `.execute(db)
 }
 
-/**
- * Migration: in which teams a person was when a prompt of theirs began, and a way to what ran in a
- * time, of everybody.
- */
+/** Teams at the start of a prompt, and an index for all runs in a period. */
 export async function addRunTeams({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('runs').addColumn('teams', 'text').execute()
   await schema.createIndex('runs_by_end').on('runs').column('ended_at').execute()
