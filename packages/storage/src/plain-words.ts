@@ -18,11 +18,11 @@ const SAVING: Words = {
   ],
   io: [
     'not_ready',
-    'Nothing can be saved: the disk of the server refuses writes. Its administrator must look at it.',
+    'Nothing can be saved: the disk of the server refuses writes. Its administrator must check it.',
   ],
   unreachable: [
     'not_ready',
-    'Nothing can be saved just now: the database cannot be reached. If that stays so, the administrator must look at it.',
+    'Nothing can be saved just now: the database cannot be reached. If this persists, the administrator must check it.',
   ],
 }
 
@@ -32,7 +32,7 @@ const IN_CHATS: Words = {
     'internal',
     'This chat cannot be opened: something in it is damaged. Other chats are not affected.',
   ],
-  not_owner: ['not_owner', 'This chat goes on in another place. Open it again.'],
+  not_owner: ['not_owner', 'This chat is now open elsewhere. Open it again.'],
 }
 
 const AT_SIGN_IN: Words = {
@@ -46,11 +46,11 @@ const AT_SIGN_IN: Words = {
   ],
   io: [
     'not_ready',
-    'Signing in is not possible: the disk of the server refuses writes. Its administrator must look at it.',
+    'Signing in is not possible: the disk of the server refuses writes. Its administrator must check it.',
   ],
   unreachable: [
     'not_ready',
-    'Signing in is not possible just now: the database cannot be reached. If that stays so, the administrator must look at it.',
+    'Signing in is not possible just now: the database cannot be reached. If this persists, the administrator must check it.',
   ],
   corrupt: [
     'not_ready',
@@ -78,7 +78,7 @@ export function healthText(problem: StorageError | undefined): string {
   if (problem === undefined) return 'can be read and written'
   if (problem.code === 'full') return 'cannot be written: the disk is full; make room'
   if (problem.code === 'corrupt') return 'is damaged: stop Sandlot, and restore the file from a backup'
-  if (problem.code === 'unreachable') return 'cannot be reached: see whether PostgreSQL runs'
+  if (problem.code === 'unreachable') return 'cannot be reached: check that PostgreSQL is running'
   return 'cannot be read or written: the disk refuses it'
 }
 

@@ -39,7 +39,7 @@ export class PasswordHasher {
     if (this.#pending >= this.#most)
       throw new SandlotError(
         'rate_limited',
-        `Too many passwords are being checked just now. Try again in ${RETRY_AFTER_SECONDS} seconds.`,
+        `Too many passwords are being checked now. Try again in ${RETRY_AFTER_SECONDS} seconds.`,
         { retryAfterSeconds: RETRY_AFTER_SECONDS },
       )
     this.#pending++

@@ -220,7 +220,7 @@ export async function checkLink(
       `Your account is linked to another person of ${provider}. Unlink it first.`,
     )
   if (owner !== undefined && owner.id !== userId)
-    throw new SandlotError('conflict', `Who you are at ${provider} is another account here.`)
+    throw new SandlotError('conflict', `Your identity at ${provider} belongs to another account here.`)
 }
 
 async function hasLink(db: Kysely<AccountsSchema>, userId: string, key: string): Promise<boolean> {

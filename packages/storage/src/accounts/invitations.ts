@@ -64,7 +64,7 @@ export function makeInvitations(
   const setUsedBy = async (id: string, usedBy: string | null): Promise<void> => {
     await db.updateTable('invitation').set({ usedBy }).where('id', '=', id).execute()
   }
-  /** Of two concurrent calls one gets it. */
+  /** One of two concurrent calls gets it. */
   const reserve = async (token: string, id: string, by: string): Promise<void> => {
     const { numUpdatedRows } = await db
       .updateTable('invitation')

@@ -102,7 +102,7 @@ export async function findByKey(db: Kysely<AccountsSchema>, secret: string): Pro
   if (row === undefined) return undefined
   const now = Date.now()
   if (row.expiresAt !== null && row.expiresAt <= now)
-    throw new SandlotError('unauthenticated', 'This API key has expired. Make another one on the page.')
+    throw new SandlotError('unauthenticated', 'This API key has expired. Create another one in the settings.')
   if (row.lastUsedAt === null || now - row.lastUsedAt >= LAST_USED_STEP_MS) {
     await db.updateTable('api_key').set({ lastUsedAt: now }).where('id', '=', row.keyId).execute()
   }

@@ -41,7 +41,7 @@ export function canonicalRow(
         const which = keys.map(([key, value]) => `${key} ${JSON.stringify(value)}`).join(', ')
         throw new StorageError(
           'corrupt',
-          `A row of ${store}.${name} (${which}) is damaged: ${column}: ${error.message}. Restore the file from a backup, or mend this row with sqlite3.`,
+          `A row of ${store}.${name} (${which}) is damaged: ${column}: ${error.message}. Restore the file from a backup, or repair this row with sqlite3.`,
           { cause: error },
         )
       }

@@ -77,7 +77,7 @@ async function refuseUnfit(db: Plain): Promise<void> {
   if (version < OLDEST_SERVER) throw refuse('The PostgreSQL is older than version 15.')
   if (encoding !== 'UTF8')
     throw refuse(`The database has the encoding ${encoding}: make it with createdb --encoding UTF8.`)
-  if (!alone) throw new StorageError('locked', 'Another ./sandlot migrate is at work on this database.')
+  if (!alone) throw new StorageError('locked', 'Another ./sandlot migrate is running on this database.')
 }
 
 class Moving {

@@ -399,7 +399,7 @@ export function storedReplicas(
 
 type OtherReplica = Pick<SessionsSchema['replicas'], 'id' | 'engine'>
 
-/** Of two concurrent registrations the second sees the first. */
+/** The second of two concurrent registrations sees the first. */
 async function othersLiving(
   trx: Kysely<SessionsSchema>,
   id: string,

@@ -142,7 +142,7 @@ async function answerApproval(
     .where('tool_call_id', '=', answered.toolCallId)
     .executeTakeFirst()
   if (earlier === undefined)
-    throw new SandlotError('not_found', `Nobody asked for an approval of ${answered.toolCallId}.`)
+    throw new SandlotError('not_found', `No approval of ${answered.toolCallId} was requested.`)
   throw new SandlotError(
     'conflict',
     `The approval of ${answered.toolCallId} was answered before, by ${earlier.answered_by}.`,

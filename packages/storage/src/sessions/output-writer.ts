@@ -122,7 +122,7 @@ async function writeCall(
     .where('id', '=', sessionId)
     .executeTakeFirst()
   if (session === undefined) {
-    const error = new SandlotError('not_found', `There is no session ${sessionId} to keep output of.`)
+    const error = new SandlotError('not_found', `There is no session ${sessionId} to store output of.`)
     return pieces.map((piece) => () => piece.reject(error))
   }
 

@@ -152,7 +152,7 @@ function toRule(row: Selectable<SessionsSchema['rules']>): Rule | StorageError {
           }),
     }
   } catch (cause) {
-    const words = `The rule ${row.id} is damaged; revoke it and write it anew: ${messageOf(cause)}`
+    const words = `The rule ${row.id} is damaged; revoke it and write it again: ${messageOf(cause)}`
     return new StorageError('corrupt', words, { cause })
   }
 }

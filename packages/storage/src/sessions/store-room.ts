@@ -18,7 +18,7 @@ export const NO_ROOM_TEXTS: Record<NoRoom, string> = {
 }
 
 export interface RoomLimits {
-  /** Of one user's sessions. */
+  /** The budget of one user's sessions. */
   userBytes: number
   /** Free space of the database's disk. */
   freeBytes: () => number

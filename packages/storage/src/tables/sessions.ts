@@ -233,7 +233,7 @@ interface RemovedPeopleTable {
 interface AgentSettingsTable {
   /** `team:<id>` or `person:<id or address>`. */
   subject: string
-  /** Of a team; null: not known here. */
+  /** A team’s name; null: not known here. */
   name: string | null
   /** JSON. */
   settings: string
@@ -364,7 +364,7 @@ interface PromptQueueTable {
 interface ReplicasTable {
   id: string
   url: string
-  /** Of its TLS listener, in PEM. */
+  /** PEM of its TLS listener. */
   certificate: string | null
   version: string
   started_at: number

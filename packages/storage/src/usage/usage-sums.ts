@@ -49,7 +49,7 @@ export function dayOf(at: number): number {
   return Math.floor(at / DAY_MS)
 }
 
-/** As JSON; null if not known. */
+/** The user’s teams as JSON; null if not known. */
 export async function teamsOf(trx: Trx, userId: string): Promise<string | null> {
   const row = await trx.selectFrom('people').select('teams').where('user_id', '=', userId).executeTakeFirst()
   return row?.teams ?? null
