@@ -16,9 +16,9 @@ import {
   isWithoutLog,
   openSqliteReader,
   openSqliteWriter,
+  withStatementCache,
 } from './sqlite-file.ts'
 import type { FileMode, SqliteFile } from './sqlite-file.ts'
-import { withStatementCache } from './statement-cache.ts'
 import { guardParameters } from './storable-parameters.ts'
 import { StorageError } from '../storage-error.ts'
 import { type Health, StoreHealth } from './store-health.ts'

@@ -145,6 +145,41 @@ export function checkCopy(path: string): string[] {
   }
 }
 
+type Statement = ReturnType<SqliteFile['prepare']>
+
+/** The least recently used is evicted. */
+const MOST_STATEMENTS = 200
+/** Longer ones write many rows, and the same number rarely repeats. */
+const LONGEST_SQL = 1_000
+
+/**
+ * Kysely's interface to `file` with a cache of compiled statements: compiling one takes longer
+ * than running it. Only for a file whose schema no longer changes.
+ */
+export function withStatementCache(file: SqliteFile): {
+  prepare: (sql: string) => Statement
+  close: () => void
+} {
+  const cache = new Map<string, Statement>()
+  return {
+    prepare(sql) {
+      const known = cache.get(sql)
+      // A statement cannot restart while its rows are being read.
+      if (known?.busy === true || sql.length > LONGEST_SQL) return file.prepare(sql)
+      const statement = known ?? file.prepare(sql)
+      cache.delete(sql)
+      cache.set(sql, statement)
+      const oldest = cache.size > MOST_STATEMENTS ? cache.keys().next().value : undefined
+      if (oldest !== undefined) cache.delete(oldest)
+      return statement
+    },
+    close() {
+      cache.clear()
+      file.close()
+    },
+  }
+}
+
 /** Names of a database's applied migrations; none if it was never migrated. */
 export function appliedMigrations(file: SqliteFile): string[] {
   const table = file

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openSqliteWriter, type SqliteFile } from '../../src/database/sqlite-file.ts'
-import { withStatementCache } from '../../src/database/statement-cache.ts'
+import { openSqliteWriter, type SqliteFile, withStatementCache } from '../../src/database/sqlite-file.ts'
 import { testFolder } from '../../../../test/folders.ts'
 
 let folder: string
