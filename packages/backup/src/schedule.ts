@@ -8,7 +8,7 @@ import {
   type BackupSettings,
   type BackupStatus,
   type BackupTry,
-  KEPT_TRIES,
+  STORED_TRIES,
   backupStatus,
   nextBackup,
 } from '@sandlot/shared/admin/backup-status'
@@ -60,7 +60,7 @@ function write(
 ): void {
   const tries = [...(tried === undefined ? [] : [tried]), ...(readStatus(data).tries ?? [])]
   const files = existsSync(settings.folder) ? backupsIn(settings.folder, deployment).toReversed() : []
-  writeStatus(data, { ...status, tries: tries.slice(0, KEPT_TRIES), settings, files })
+  writeStatus(data, { ...status, tries: tries.slice(0, STORED_TRIES), settings, files })
 }
 
 interface Schedule {

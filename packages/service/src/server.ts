@@ -176,7 +176,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       : undefined
     undo.push(async () => presence?.close())
     const notices = new Notifications({
-      store: accounts.notices,
+      store: accounts.notifications,
       reader: () => sessions.reader(),
       presence: presence ?? sockets,
       leads,

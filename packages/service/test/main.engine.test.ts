@@ -115,7 +115,7 @@ test('a disk that refuses writes: /readyz and sign-in report it, until the disk 
     execFileSync('prlimit', ['--pid', String(service.child.pid), `--fsize=${bytes}:unlimited`])
   limitFiles('0')
   const words =
-    'Signing in is not possible: the disk of the server refuses writes. Its administrator must look at it.'
+    'Signing in is not possible: the disk of the server refuses writes. Its administrator must check it.'
   expect(await post('/sign-in', account)).toMatchObject({
     status: 503,
     body: { code: 'not_ready', message: words },

@@ -60,15 +60,15 @@ const AT_SIGN_IN: Words = {
 
 /** A `StorageError` of the chats in plain words; any other error unchanged. */
 export function toUserError(thrown: unknown): unknown {
-  return said(thrown, IN_CHATS)
+  return inWords(thrown, IN_CHATS)
 }
 
 /** The same for the accounts. */
 export function toAccountUserError(thrown: unknown): unknown {
-  return said(thrown, AT_SIGN_IN)
+  return inWords(thrown, AT_SIGN_IN)
 }
 
-function said(thrown: unknown, all: Words): unknown {
+function inWords(thrown: unknown, all: Words): unknown {
   const words = thrown instanceof StorageError ? all[thrown.code] : undefined
   return words === undefined ? thrown : new SandlotError(words[0], words[1], { cause: thrown })
 }

@@ -90,7 +90,7 @@ export async function openAgent(
   const runCalls: Running['runCalls'] = (calls, context) => scheduler.run(calls, context)
   const beyond = externalAccess(config, sandboxes, mcp)
   // Its order is stored where one process has all prompts.
-  const lineRows = replica === undefined ? store.line : undefined
+  const lineRows = replica === undefined ? store.promptQueue : undefined
   const line = new PromptQueue({ places: config.prompts, rows: lineRows, leaving: leaving.signal, log })
   const sandboxLine = new SandboxQueue({
     limit: config.sandbox.host.sandboxes,

@@ -308,7 +308,7 @@ export class MemoryStore
       const { toolCallId } = approvalAnswered
       const asked = kept.approvals.get(toolCallId)
       if (asked === undefined)
-        throw new SandlotError('not_found', `Nobody asked for an approval of ${toolCallId}.`)
+        throw new SandlotError('not_found', `No approval of ${toolCallId} was requested.`)
       if (asked.answeredAt !== null)
         throw new SandlotError(
           'conflict',

@@ -31,8 +31,8 @@ interface EffectsContext {
 export function effectsOf(events: readonly SessionEvent[], context: EffectsContext): Effects {
   const effects: Effects = {}
   for (const event of events) Object.assign(effects, effectsOfOne(event, context))
-  const notices = events.flatMap((event) => noticesOf(event, context))
-  if (notices.length > 0) effects.notices = notices
+  const notifications = events.flatMap((event) => noticesOf(event, context))
+  if (notifications.length > 0) effects.notifications = notifications
   const [first] = events
   if (first !== undefined && isUncountedAnswer(events)) {
     const { promptId = '', at } = metaOf(first)

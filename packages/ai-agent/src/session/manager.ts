@@ -8,7 +8,7 @@ import { newId } from '@sandlot/shared/base/ids'
 import type { ChatMarks, Project } from '@sandlot/shared/chat/chats'
 import { secretName } from '@sandlot/shared/account/secrets'
 import { noProject } from '@sandlot/storage/shares/chats'
-import { lineOf } from '@sandlot/storage/tables/rows'
+import { toSessionSummary } from '@sandlot/storage/tables/rows'
 import type { SessionRow } from '@sandlot/storage/tables/records'
 import { forkedLog, type ForkPoint } from './fork.ts'
 import { allowedModels, choose, modelsOf } from '../loop/model-choice.ts'
@@ -222,7 +222,7 @@ export class SessionManager {
     }
     await store.chats.mark(who.id, marks, now())
     for (const row of rows) {
-      const summary = (await this.#sessions.peek(row.id))?.summary() ?? lineOf(row)
+      const summary = (await this.#sessions.peek(row.id))?.summary() ?? toSessionSummary(row)
       this.shares.tell({ userId: row.userId, summary })
     }
   }

@@ -2,7 +2,7 @@
 import type { RemovedData } from '@sandlot/shared/account/api'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
-import { lineOf } from '@sandlot/storage/tables/rows'
+import { toSessionSummary } from '@sandlot/storage/tables/rows'
 import type { SessionRow } from '@sandlot/storage/tables/records'
 import { StorageError } from '@sandlot/storage/storage-error'
 import { openJobsOf } from '../tools/background/jobs.ts'
@@ -42,7 +42,10 @@ export class SessionRemoval {
     if (session !== undefined) await this.#endJobs(session)
     await store.deleteSession(sessionId, audit)
     this.#sessions.forget(sessionId)
-    this.#shares.tell({ userId, summary: { ...(session?.summary() ?? lineOf(row)), deleted: true } })
+    this.#shares.tell({
+      userId,
+      summary: { ...(session?.summary() ?? toSessionSummary(row)), deleted: true },
+    })
     this.#shares.forget(sessionId)
   }
 

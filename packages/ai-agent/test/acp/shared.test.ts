@@ -423,7 +423,7 @@ test('whom it concerns gets a notice: of a share, a mention, an approval that th
   await ada.request(methods.agent.session.setMode, { sessionId, modeId: 'manual', ...by(ADA) })
   void prompt(ada, ADA, 'Change it.').catch(() => undefined)
   const told = async () =>
-    (await core.store.noticesAfter(0, 10)).map(({ userId, kind, about }) => [userId, kind, about])
+    (await core.store.notificationsAfter(0, 10)).map(({ userId, kind, about }) => [userId, kind, about])
   await expect.poll(told).toEqual([
     [BOB.id, 'shared', 'Ada'],
     [ADA.id, 'mentioned', 'Bob'],

@@ -25,7 +25,7 @@ async function withLine(
   const core = await bench.core({
     tools: [tool.tool],
     wrap: (parts) => {
-      line = new PromptQueue({ places, rows: parts.store.line, leaving: leaving.signal, log: parts.log })
+      line = new PromptQueue({ places, rows: parts.store.promptQueue, leaving: leaving.signal, log: parts.log })
       return { ...parts, line, retry: { attempts: 4, baseMs: 1, capMs: 4, longestWaitMs: 5_000 } }
     },
   })
@@ -98,7 +98,7 @@ test('who waits sees its place and why; Stop leaves the line; the next moves up'
   expect(await three.done).toMatchObject({ reason: 'completed' })
   expect(lastWords(bench)).toEqual(['one', 'three'])
   await line.settled()
-  expect(await core.store.line.all()).toEqual([])
+  expect(await core.store.promptQueue.all()).toEqual([])
 })
 
 test('a prompt that waits for a person gives its place to others', async () => {
@@ -177,7 +177,7 @@ test('a restart keeps the line: what ran goes on, then what waited, by turns', a
   while ((await after.core.store.unfinished()).length > 0) await sleep(5)
   expect(lastWords(bench).slice(asked)).toEqual(['ada 0', 'bob 3', 'cleo 4', 'ada 1', 'bob 5', 'ada 2'])
   await after.line.settled()
-  expect(await after.core.store.line.all()).toEqual([])
+  expect(await after.core.store.promptQueue.all()).toEqual([])
 })
 
 test('an administrator sees what runs and what waits, and stops it; no text of it is shown', async () => {

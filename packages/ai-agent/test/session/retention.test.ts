@@ -1,5 +1,5 @@
 /** Chats older than the retention time are removed, on a real store; a chat in use stays. */
-import { KEPT_FOR_EVER, type RetentionDays } from '@sandlot/shared/admin/retention'
+import { RETAINED_FOR_EVER, type RetentionDays } from '@sandlot/shared/admin/retention'
 import { expect, test } from 'vitest'
 import { Retention } from '../../src/session/retention.ts'
 import { AgentBench, type Core, heldTool } from '../support/agent-fixture.ts'
@@ -29,7 +29,7 @@ function retentionIn(
 }
 
 const set = (core: Core, days: Partial<RetentionDays>) =>
-  retentionIn(core, 0).answer({ do: 'put', days: { ...KEPT_FOR_EVER, ...days }, revision: 0 }, ADA)
+  retentionIn(core, 0).answer({ do: 'put', days: { ...RETAINED_FOR_EVER, ...days }, revision: 0 }, ADA)
 
 async function chat(core: Core, id: string): Promise<string> {
   const session = await core.manager.create({
@@ -91,7 +91,7 @@ test('old chats go; those that are pinned, lately shared, open or running stay, 
 
   await set(core, { chats: 30 })
   const retention = retentionIn(core, 60)
-  expect(await retention.answer({ do: 'preview', days: { ...KEPT_FOR_EVER, chats: 30 } }, ADA)).toMatchObject(
+  expect(await retention.answer({ do: 'preview', days: { ...RETAINED_FOR_EVER, chats: 30 } }, ADA)).toMatchObject(
     {
       kinds: [{ kind: 'chats', count: 1, open: 1 }],
     },
@@ -126,7 +126,7 @@ test('outputs and images go alone, and the chat keeps its shape', async () => {
   await set(core, { outputs: 10, images: 10 })
   const retention = retentionIn(core, 20)
   const { kinds: preview } = (await retention.answer(
-    { do: 'preview', days: { ...KEPT_FOR_EVER, outputs: 10, images: 10 } },
+    { do: 'preview', days: { ...RETAINED_FOR_EVER, outputs: 10, images: 10 } },
     ADA,
   )) as { kinds: { kind: string; count: number; bytes: number }[] }
   expect(preview).toMatchObject([

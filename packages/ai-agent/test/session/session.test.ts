@@ -274,7 +274,7 @@ describe('approvals', () => {
     await whenHappened(session, 'approval_asked')
     await session.answer('call_w', 'reject_once')
     await first.done
-    const told = await core.store.noticesAfter(0, 10)
+    const told = await core.store.notificationsAfter(0, 10)
     expect(told).toMatchObject([
       { userId: 'u_ada', kind: 'approval', sessionId: session.id, ref: 'call_w', about: 'change' },
       { userId: 'u_ada', kind: 'ended', sessionId: session.id, ref: first.promptId },
@@ -283,7 +283,7 @@ describe('approvals', () => {
     await (
       await session.prompt('go', { unattended: true })
     ).done
-    expect(await core.store.noticesAfter(0, 10)).toHaveLength(2)
+    expect(await core.store.notificationsAfter(0, 10)).toHaveLength(2)
   })
 
   test('a Stop answers what waits, and the call ends cancelled', async () => {

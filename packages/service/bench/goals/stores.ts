@@ -69,7 +69,7 @@ export async function list(context: PostgresContext): Promise<Result[]> {
     name,
     async once() {
       const began = performance.now()
-      const rows = await reader.listSessions(user, { kept: { archived: false } })
+      const rows = await reader.listSessions(user, { marks: { archived: false } })
       const took = performance.now() - began
       if (rows.length < 50) throw new Error(`${rows.length} chats were listed`)
       return took

@@ -5,7 +5,7 @@
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
 import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
-import { type NameOf, entryAsMarkdown, turningBefore } from '@sandlot/shared/transcript/as-markdown'
+import { type NameOf, entryAsMarkdown, branchNote } from '@sandlot/shared/transcript/as-markdown'
 import type { Entry } from '@sandlot/shared/transcript/entries'
 import { type Transcript, emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
@@ -35,12 +35,12 @@ export async function* exportChat(
   if (format === 'html') {
     const page = new HtmlExport(nameOf)
     yield page.head(title, `${nameOf(undefined)}, ${new Date(row.createdAt).toISOString().slice(0, 10)}`)
-    for await (const { entry, turning } of entriesOf(reader, row.id)) yield page.entry(entry, turning)
+    for await (const { entry, note } of entriesOf(reader, row.id)) yield page.entry(entry, note)
     return yield page.tail()
   }
   yield `# ${title}\n`
-  for await (const { entry, turning } of entriesOf(reader, row.id))
-    for (const text of [turning, entryAsMarkdown(entry, nameOf)])
+  for await (const { entry, note } of entriesOf(reader, row.id))
+    for (const text of [note, entryAsMarkdown(entry, nameOf)])
       if (text !== undefined) yield `\n${text.trimEnd()}\n`
 }
 
@@ -64,20 +64,20 @@ async function* asJson(
 async function* entriesOf(
   reader: Pick<SessionReader, 'readEvents'>,
   id: string,
-): AsyncGenerator<{ entry: Entry; turning: string | undefined }> {
-  const told = new Set<string>()
+): AsyncGenerator<{ entry: Entry; note: string | undefined }> {
+  const seen = new Set<string>()
   let transcript = emptyTranscript()
   for await (const event of eventsOf(reader, id)) {
     transcript = foldTranscript(transcript, event)
     if (sandlotEventOf(event)?.type !== 'prompt_ended') continue
-    yield* withTurnings(transcript, told)
+    yield* withNotes(transcript, seen)
     transcript = { ...transcript, entries: [] }
   }
-  yield* withTurnings(transcript, told)
+  yield* withNotes(transcript, seen)
 }
 
-function withTurnings({ entries, prompts }: Transcript, told: Set<string>) {
-  return entries.map((entry) => ({ entry, turning: turningBefore(entry, prompts, told) }))
+function withNotes({ entries, prompts }: Transcript, seen: Set<string>) {
+  return entries.map((entry) => ({ entry, note: branchNote(entry, prompts, seen) }))
 }
 
 async function* eventsOf(

@@ -40,7 +40,7 @@ const told = z.object({ from: z.string(), ended: endedForSockets.optional() })
 
 /** Notifies every running service, from a program that is none. */
 export function tellServices(services: ServicesStore, ended: EndedForSockets): Promise<void> {
-  return services.tell(ended.what, JSON.stringify({ from: 'operator', ended } satisfies z.input<typeof told>))
+  return services.publish(ended.what, JSON.stringify({ from: 'operator', ended } satisfies z.input<typeof told>))
 }
 
 export class PeerServices {
@@ -110,7 +110,7 @@ export class PeerServices {
     this.#telling = this.#telling.then(async () => {
       for (let tries = 1; ; tries++) {
         try {
-          return await accounts.services.tell(what, JSON.stringify(message))
+          return await accounts.services.publish(what, JSON.stringify(message))
         } catch (error) {
           log.warn({ what, error: messageOf(error) }, 'other services could not be told')
           if (this.#ended.signal.aborted || tries >= MOST_TRIES) return

@@ -121,7 +121,7 @@ test('as JSON: every event, in order, with addresses in place of images', async 
   expect(events[2]?.content).toMatchObject({ data: '', uri: '/api/sessions/s/images/3/0' })
 })
 
-test('what was said anew is in the document, and says so', async () => {
+test('a second branch is in the document, with a note', async () => {
   await harness.agent.store.append('s', [
     happened({ type: 'prompt_started' }),
     said('user_message_chunk', 'm1', 'first try'),
@@ -132,7 +132,7 @@ test('what was said anew is in the document, and says so', async () => {
   ])
   const text = await (await exported(ann, 'markdown')).text()
   expect(text.includes('second try')).toBe(true)
-  expect(text).toMatch(/first try[^]*What follows was said anew[^]*second try/)
+  expect(text).toMatch(/first try[^]*following continues from an earlier message[^]*second try/)
 })
 
 test('who sees the chat may save it, others do not find it; another format is refused', async () => {

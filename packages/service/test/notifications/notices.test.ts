@@ -84,7 +84,7 @@ async function happen(sessionId: string, notices: NewNotification[], at = Date.n
   const event = makeSandlotEvent({ type: 'turn_ended', callIds: [SECRET] }, { promptId: 'p' }, at)
   await store.append(sessionId, [event], {
     title: SECRET,
-    notices,
+    notifications: notices,
     ...(asked === undefined
       ? {}
       : { approvalAsked: { toolCallId: asked.ref, askedAt: at, expiresAt: at + 60_000 } }),

@@ -216,29 +216,7 @@ export function effectiveSettings(
   person: AgentSettings = {},
 ): EffectiveSettings {
   const sorted = teams.toSorted((a, b) => compare(a.name, b.name) || compare(a.id, b.id))
-  /** `pick`: the value in the settings; `join`: merges the values of several teams. */
-  const resolve = <V>(
-    of: V,
-    pick: (settings: AgentSettings) => V | undefined,
-    join: (said: readonly V[]) => V,
-  ): Sourced<V> => {
-    const own = pick(person)
-    if (own !== undefined) return { value: own, from: { kind: 'person' } }
-    const said = sorted.flatMap(({ id, name, settings }) => {
-      const value = pick(settings)
-      return value === undefined ? [] : [{ id, name, value }]
-    })
-    if (said.length === 0) return { value: of, from: { kind: 'deployment' } }
-    const value = join(said.map((team) => team.value))
-    // All teams are sources of a merged list; only the most generous ones of a single value.
-    const sources = Array.isArray(value) ? said : said.filter((team) => team.value === value)
-    return { value, from: { kind: 'teams', teams: sources.map(({ id, name }) => ({ id, name })) } }
-  }
-  const mostOf =
-    <V>(rank: (value: V) => number) =>
-    (said: readonly V[]): V =>
-      said.reduce((most, value) => (rank(value) > rank(most) ? value : most))
-  const anyOf = mostOf<boolean>(Number)
+  const resolve = resolver(sorted, person)
   /** The named entries of the deployment's list, in its order. */
   const among = (there: readonly string[], pick: (settings: AgentSettings) => string[] | undefined) => {
     const { value, from } = resolve([...there], pick, (said) => said.flat())
@@ -272,19 +250,7 @@ export function effectiveSettings(
       models.value.length > 0
         ? models
         : { value: deployment.models.slice(0, 1), from: { kind: 'deployment' } },
-    network: {
-      mode: resolve(
-        deployment.network.mode,
-        ({ network }) => network?.mode,
-        mostOf((value) => (value === 'egress' ? 1 : 0)),
-      ),
-      hosts: resolve(
-        [...deployment.network.hosts],
-        ({ network }) => network?.hosts,
-        (said) => [...new Set(said.flat())].toSorted(compare),
-      ),
-      ask: resolve(deployment.network.ask, ({ network }) => network?.ask, anyOf),
-    },
+    network: networkOf(deployment.network, resolve),
     limits: Object.fromEntries(
       LIMIT_NAMES.map((name) => [
         name,
@@ -295,13 +261,62 @@ export function effectiveSettings(
         ),
       ]),
     ) as EffectiveSettings['limits'],
-    instructions: [
-      ...sorted.flatMap(({ id, name, settings: { instructions = '' } }): Sourced<string>[] =>
-        instructions === '' ? [] : [{ value: instructions, from: { kind: 'teams', teams: [{ id, name }] } }],
-      ),
-      ...(person.instructions ? [{ value: person.instructions, from: { kind: 'person' as const } }] : []),
-    ],
+    instructions: instructionsOf(sorted, person),
   }
+}
+
+type Resolve = <V>(
+  of: V,
+  pick: (settings: AgentSettings) => V | undefined,
+  join: (said: readonly V[]) => V,
+) => Sourced<V>
+
+/** `pick`: the value in the settings; `join`: merges the values of several teams. */
+function resolver(teams: readonly TeamSettings[], person: AgentSettings): Resolve {
+  return (of, pick, join) => {
+    const own = pick(person)
+    if (own !== undefined) return { value: own, from: { kind: 'person' } }
+    const said = teams.flatMap(({ id, name, settings }) => {
+      const value = pick(settings)
+      return value === undefined ? [] : [{ id, name, value }]
+    })
+    if (said.length === 0) return { value: of, from: { kind: 'deployment' } }
+    const value = join(said.map((team) => team.value))
+    // All teams are sources of a merged list; only the most generous ones of a single value.
+    const sources = Array.isArray(value) ? said : said.filter((team) => team.value === value)
+    return { value, from: { kind: 'teams', teams: sources.map(({ id, name }) => ({ id, name })) } }
+  }
+}
+
+const mostOf =
+  <V>(rank: (value: V) => number) =>
+  (said: readonly V[]): V =>
+    said.reduce((most, value) => (rank(value) > rank(most) ? value : most))
+const anyOf = mostOf<boolean>(Number)
+
+function networkOf(network: DeploymentSettings['network'], resolve: Resolve): EffectiveSettings['network'] {
+  return {
+    mode: resolve(
+      network.mode,
+      (settings) => settings.network?.mode,
+      mostOf((value) => (value === 'egress' ? 1 : 0)),
+    ),
+    hosts: resolve(
+      [...network.hosts],
+      (settings) => settings.network?.hosts,
+      (said) => [...new Set(said.flat())].toSorted(compare),
+    ),
+    ask: resolve(network.ask, (settings) => settings.network?.ask, anyOf),
+  }
+}
+
+function instructionsOf(teams: readonly TeamSettings[], person: AgentSettings): Sourced<string>[] {
+  return [
+    ...teams.flatMap(({ id, name, settings: { instructions = '' } }): Sourced<string>[] =>
+      instructions === '' ? [] : [{ value: instructions, from: { kind: 'teams', teams: [{ id, name }] } }],
+    ),
+    ...(person.instructions ? [{ value: person.instructions, from: { kind: 'person' as const } }] : []),
+  ]
 }
 
 /** Named tools. A person with `false` gets none of their teams' tools. */

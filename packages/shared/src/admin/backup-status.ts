@@ -4,7 +4,7 @@ import { z } from 'zod'
 /** In the data folder; written by each backup and restore, read by the service and `doctor`. */
 export const BACKUP_STATUS_FILE = 'backup-status.json'
 /** Number of stored attempts. */
-export const KEPT_TRIES = 50
+export const STORED_TRIES = 50
 
 const made = { file: z.string(), bytes: z.int(), workspaces: z.int() }
 /** The time of the attempt, as ISO text, and its origin. */

@@ -30,7 +30,7 @@ export const retentionDays = z.strictObject({
   usage: daysOf('usage'),
 })
 export type RetentionDays = z.infer<typeof retentionDays>
-export const KEPT_FOR_EVER: RetentionDays = retentionDays.parse({})
+export const RETAINED_FOR_EVER: RetentionDays = retentionDays.parse({})
 
 /** Numbers of removed items by kind. */
 export const removedCounts = z.record(z.string(), z.int())

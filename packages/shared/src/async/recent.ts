@@ -6,7 +6,7 @@ const MOST = 8
 
 export class Recent<Key, Value> {
   readonly #isSame: (one: Key, other: Key) => boolean
-  readonly #kept: { key: Key; value: Value }[] = []
+  readonly #entries: { key: Key; value: Value }[] = []
   #next = 0
 
   constructor(isSame: (one: Key, other: Key) => boolean = Object.is) {
@@ -14,11 +14,11 @@ export class Recent<Key, Value> {
   }
 
   find(key: Key): Value | undefined {
-    return this.#kept.find((kept) => this.#isSame(kept.key, key))?.value
+    return this.#entries.find((kept) => this.#isSame(kept.key, key))?.value
   }
 
   keep(key: Key, value: Value): void {
-    this.#kept[this.#next] = { key, value }
+    this.#entries[this.#next] = { key, value }
     this.#next = (this.#next + 1) % MOST
   }
 

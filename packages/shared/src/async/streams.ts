@@ -17,8 +17,7 @@ export async function* mergeGenerators<T, R>(
 ): AsyncGenerator<T, R[]> {
   const results: R[] = []
   const running = new Map<number, { generator: AsyncGenerator<T, R>; next: Promise<void> }>()
-  // At most one per source. Not a race: the promise of a silent source would retain every value it
-  // lost to.
+  // At most one per source. In a race, a silent source would retain every value it lost to.
   const arrived: Arrival<T, R>[] = []
   let wake: (() => void) | undefined
   let started = 0

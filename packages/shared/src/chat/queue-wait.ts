@@ -2,14 +2,14 @@
 import { z } from 'zod'
 
 /** The scarce resource. */
-const lineWhy = z.enum(['places', 'model', 'sandboxes'])
+const queueReason = z.enum(['places', 'model', 'sandboxes'])
 
 export const queueWait = z.object({
   /** From 1; 0: it starts now. */
   place: z.number().int().nonnegative(),
   /** Prompts in this queue, including this one. */
   of: z.number().int().nonnegative(),
-  why: lineWhy,
+  why: queueReason,
   /** The capacity, if known. */
   limit: z.number().int().positive().optional(),
   /** The model that accepts no more requests. */

@@ -100,8 +100,8 @@ function textOf(message: unknown): string {
   const { method } = message
   const params = 'params' in message ? message.params : undefined
   if (typeof params !== 'object' || params === null) return write()
-  const kept = notifications.get(params, () => ({ method, text: write() }))
-  return kept.method === method ? kept.text : write()
+  const cached = notifications.get(params, () => ({ method, text: write() }))
+  return cached.method === method ? cached.text : write()
 }
 
 /** Small writes to one connection, joined into one system call per turn of the event loop. */

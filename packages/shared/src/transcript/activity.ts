@@ -20,7 +20,7 @@ export type Activity =
   /** A request to the model failed, and is retried at `until`. */
   | { doing: 'trying_again'; wait: NonNullable<Transcript['wait']> }
   /** The prompt is queued, or a call waits for a sandbox. */
-  | { doing: 'in_line'; line: QueueWait }
+  | { doing: 'queued'; queue: QueueWait }
   /** All outcomes of a turn are complete and the model has not answered yet. */
   | { doing: 'reading_results'; since: number }
   | { doing: 'writing' }
@@ -31,7 +31,7 @@ export type Activity =
 
 export function activityOf(transcript: Transcript): Activity | null {
   if (transcript.prompt === null) return null
-  if (transcript.line !== null) return { doing: 'in_line', line: transcript.line }
+  if (transcript.queue !== null) return { doing: 'queued', queue: transcript.queue }
   const waiting = pendingApprovals(transcript).length
   const calls = transcript.entries.filter((entry) => entry.type === 'call')
   const open = calls.filter(({ endedAt }) => endedAt === undefined)

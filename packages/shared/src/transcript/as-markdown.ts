@@ -12,7 +12,7 @@ import { shownArguments } from './call-arguments.ts'
 import { statusWord } from './call-words.ts'
 import { endLines } from './end-words.ts'
 
-const TURNING = '*What follows was said anew, from an earlier place of this chat.*'
+const BRANCH_NOTE = '*The following continues from an earlier message of this chat.*'
 /** Characters of one output; the rest is in the chat. */
 const MAX_OUTPUT = 20_000
 
@@ -20,20 +20,20 @@ const MAX_OUTPUT = 20_000
 export type NameOf = (author: Author | undefined) => string
 
 /**
- * Set if this entry starts a prompt that follows an earlier one than its predecessor. `told`:
+ * Set if this entry starts a prompt that follows an earlier one than its predecessor. `seen`:
  * prompts that were checked before.
  */
-export function turningBefore(
+export function branchNote(
   entry: Entry,
   prompts: Transcript['prompts'],
-  told: Set<string>,
+  seen: Set<string>,
 ): string | undefined {
   const prompt = promptOf(entry)
-  if (prompt === undefined || told.has(prompt)) return undefined
-  told.add(prompt)
+  if (prompt === undefined || seen.has(prompt)) return undefined
+  seen.add(prompt)
   const at = prompts.findIndex(({ id }) => id === prompt)
   const turns = at >= 0 && prompts[at]?.follows !== (prompts[at - 1]?.id ?? null)
-  return turns ? TURNING : undefined
+  return turns ? BRANCH_NOTE : undefined
 }
 
 /** One entry; undefined: it has no text. */

@@ -16,19 +16,19 @@ export interface LiveOutput {
 export const EMPTY_OUTPUT: LiveOutput = { pieces: [], end: 0 }
 
 /** Retained characters. Older pieces are dropped whole; the store has everything. */
-const KEPT_CHARS = 256 * 1024
+const MAX_CHARS = 256 * 1024
 
 /** Adds a piece. One that ends at or before the end returns the same object. */
 export function addPiece(output: LiveOutput, piece: OutputPiece): LiveOutput {
   if (piece.end <= output.end || piece.end <= piece.offset) return output
-  const kept = output.pieces.filter((old) => old.end <= piece.offset)
-  return { pieces: dropOldest([...kept, piece]), end: piece.end }
+  const remaining = output.pieces.filter((old) => old.end <= piece.offset)
+  return { pieces: dropOldest([...remaining, piece]), end: piece.end }
 }
 
 function dropOldest(pieces: OutputPiece[]): OutputPiece[] {
   let chars = pieces.reduce((sum, piece) => sum + piece.data.length, 0)
   let first = 0
-  while (chars > KEPT_CHARS && first < pieces.length - 1) {
+  while (chars > MAX_CHARS && first < pieces.length - 1) {
     chars -= pieces[first]?.data.length ?? 0
     first++
   }

@@ -64,7 +64,7 @@ export interface Transcript {
   /** A request to the model failed and is retried; null after any result. */
   readonly wait: (ModelWait & { readonly waitMs: number; readonly until: number }) | null
   /** The prompt is queued; null once it starts. */
-  readonly line: QueueWait | null
+  readonly queue: QueueWait | null
   /** Calls that the model is writing, in its order. */
   readonly drafts: readonly DraftedCall[]
   /** Messages that the running prompt has not read yet. */
@@ -94,7 +94,7 @@ export function emptyTranscript(): Transcript {
     plan: [],
     prompt: null,
     wait: null,
-    line: null,
+    queue: null,
     drafts: [],
     queued: [],
     context: null,
@@ -121,7 +121,7 @@ export function foldTranscript(transcript: Transcript, event: SessionEvent): Tra
   const seq = seqOf(event)
   if (seq === undefined || seq <= transcript.seq || leavesHole(transcript, event)) return transcript
   const folded = foldSettled({ ...transcript, spent: foldSpent(transcript.spent, event) }, event)
-  return { ...folded, drafts: endsDrafts(event) ? [] : folded.drafts, wait: null, line: null, seq }
+  return { ...folded, drafts: endsDrafts(event) ? [] : folded.drafts, wait: null, queue: null, seq }
 }
 
 /**
@@ -136,7 +136,7 @@ export function branchShown(transcript: Transcript, branch: readonly string[]): 
   const entries = transcript.entries.filter((entry) => !others.has(promptOf(entry) ?? ''))
   const shown = { ...transcript, entries }
   return prompt !== null && others.has(prompt.id)
-    ? { ...shown, prompt: null, plan: [], wait: null, line: null, drafts: [] }
+    ? { ...shown, prompt: null, plan: [], wait: null, queue: null, drafts: [] }
     : shown
 }
 
@@ -197,46 +197,16 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'message_withdrawn':
       return withdraw(transcript, event, meta)
     case 'approval_asked':
-      return changeCall(transcript, event.toolCallId, (call) => ({
-        ...call,
-        approval: {
-          options: event.options,
-          why: event.why ?? [],
-          askedAt: meta.at,
-          expiresAt: event.expiresAt,
-          question: event.question,
-        },
-      }))
+      return changeCall(transcript, event.toolCallId, (call) => askedCall(call, event, meta))
     case 'approval_answered':
-      return changeCall(transcript, event.toolCallId, (call) =>
-        call.approval === undefined
-          ? call
-          : {
-              ...call,
-              approval: {
-                ...call.approval,
-                answer: {
-                  allowed: event.allowed,
-                  by: event.by,
-                  optionId: event.optionId,
-                  reason: event.reason,
-                  content: event.content,
-                  input: event.input,
-                  author: meta.author,
-                },
-              },
-            },
-      )
+      return changeCall(transcript, event.toolCallId, (call) => answeredCall(call, event, meta))
     case 'background_ended':
       return changeCall(transcript, event.toolCallId, (call) => ({
         ...call,
         backgroundEnd: { exit: event.exit, reason: event.reason, at: meta.at },
       }))
     case 'message_queued':
-      return {
-        ...transcript,
-        queued: [...transcript.queued, queuedEntry(event, meta.author)],
-      }
+      return { ...transcript, queued: [...transcript.queued, queuedEntry(event, meta.author)] }
     case 'message_unqueued':
       return {
         ...transcript,
@@ -252,28 +222,8 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
       const { type: _, ...changed } = event
       return settle(transcript, { ...changed, type: 'changes', id: meta.promptId ?? '', at: meta.at })
     }
-    case 'prompt_ended': {
-      const failures = failuresOf(transcript.entries, meta.promptId)
-      const end: EndEntry = {
-        type: 'end',
-        id: meta.promptId ?? '',
-        reason: event.reason,
-        stopReason: event.stopReason,
-        text: event.text,
-        cause: event.cause,
-        requestId: event.requestId,
-        failures,
-        spent: transcript.spent.prompt,
-        tookMs: transcript.prompt === null ? undefined : meta.at - transcript.prompt.startedAt,
-        at: meta.at,
-      }
-      // Removes live entries.
-      const settled = transcript.entries.slice(0, firstLiveOf(transcript.entries))
-      const entries =
-        event.internal === 'store_failed' ? settled.map((entry) => lostCall(entry, meta)) : settled
-      names.set(entries, namesOf(transcript.entries))
-      return settle({ ...transcript, prompt: null, entries }, end)
-    }
+    case 'prompt_ended':
+      return endPrompt(transcript, event, meta)
     case 'comment': {
       const { commentId: id, text, mentions } = event
       return settle(transcript, { type: 'comment', id, text, mentions, author: meta.author, at: meta.at })
@@ -293,6 +243,46 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'gap':
       return transcript
   }
+}
+
+type Named<Type extends SandlotEvent['type']> = Extract<SandlotEvent, { type: Type }>
+
+function askedCall(call: CallEntry, event: Named<'approval_asked'>, { at }: SandlotMeta): CallEntry {
+  const { options, why = [], expiresAt, question } = event
+  return { ...call, approval: { options, why, askedAt: at, expiresAt, question } }
+}
+
+function answeredCall(
+  call: CallEntry,
+  event: Named<'approval_answered'>,
+  { author }: SandlotMeta,
+): CallEntry {
+  if (call.approval === undefined) return call
+  const { allowed, by, optionId, reason, content, input } = event
+  const answer = { allowed, by, optionId, reason, content, input, author }
+  return { ...call, approval: { ...call.approval, answer } }
+}
+
+function endPrompt(transcript: Transcript, event: Named<'prompt_ended'>, meta: SandlotMeta): Transcript {
+  const failures = failuresOf(transcript.entries, meta.promptId)
+  const end: EndEntry = {
+    type: 'end',
+    id: meta.promptId ?? '',
+    reason: event.reason,
+    stopReason: event.stopReason,
+    text: event.text,
+    cause: event.cause,
+    requestId: event.requestId,
+    failures,
+    spent: transcript.spent.prompt,
+    tookMs: transcript.prompt === null ? undefined : meta.at - transcript.prompt.startedAt,
+    at: meta.at,
+  }
+  // Removes live entries.
+  const settled = transcript.entries.slice(0, firstLiveOf(transcript.entries))
+  const entries = event.internal === 'store_failed' ? settled.map((entry) => lostCall(entry, meta)) : settled
+  names.set(entries, namesOf(transcript.entries))
+  return settle({ ...transcript, prompt: null, entries }, end)
 }
 
 /** The part that was read stays, at its position and marked as cut. */
@@ -362,7 +352,7 @@ function foldWait(
 ): Transcript {
   if (transcript.prompt === null || transcript.prompt.id !== promptId) return transcript
   const { why, waitMs, retry, of } = event
-  return { ...transcript, wait: { why, retry, of, waitMs, until: at + waitMs }, line: null }
+  return { ...transcript, wait: { why, retry, of, waitMs, until: at + waitMs }, queue: null }
 }
 
 function foldLine(
@@ -371,7 +361,7 @@ function foldLine(
   { promptId }: SandlotMeta,
 ): Transcript {
   if (transcript.prompt === null || transcript.prompt.id !== promptId) return transcript
-  return { ...transcript, wait: null, line: event.place === 0 ? null : event }
+  return { ...transcript, wait: null, queue: event.place === 0 ? null : event }
 }
 
 /** A repeated message keeps its first time. */
@@ -392,7 +382,7 @@ function foldDraft(transcript: Transcript, event: SessionEvent): Transcript {
   )
   if (late || transcript.withdrawn.includes(draft.messageId)) return transcript
   const drafts = withDraft(transcript.drafts, draft)
-  return drafts === transcript.drafts ? transcript : { ...transcript, drafts, wait: null, line: null }
+  return drafts === transcript.drafts ? transcript : { ...transcript, drafts, wait: null, queue: null }
 }
 
 function foldLiveText(
@@ -412,7 +402,7 @@ function foldLiveText(
       : {
           ...transcript,
           wait: null,
-          line: null,
+          queue: null,
           entries: [...transcript.entries, messageEntry(event, piece, false)],
         }
   }

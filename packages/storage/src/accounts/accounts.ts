@@ -77,7 +77,7 @@ export async function openAccounts(where: string, options: AccountsOptions): Pro
       signIns: withTypedFailures(health, signIns, toAccountUserError),
       audit: withTypedFailures(health, storedAudit(db, 'service'), toAccountUserError),
       teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
-      notices: withTypedFailures(health, makeNotifications(db), toAccountUserError),
+      notifications: withTypedFailures(health, makeNotifications(db), toAccountUserError),
       tickets: withTypedFailures(health, auth.tickets, toAccountUserError),
       services: withTypedFailures(health, makeServices(db), toAccountUserError),
       uploads: withTypedFailures(health, storedUploads(db), toAccountUserError),
@@ -91,12 +91,7 @@ export async function openAccounts(where: string, options: AccountsOptions): Pro
   }
 }
 
-function makeStore(
-  db: Kysely<AccountsSchema>,
-  auth: Auth,
-  signIns: SignInsStore,
-  close: () => Promise<void>,
-): Omit<
+type OwnMethods = Omit<
   AccountsStore,
   | 'ping'
   | 'audit'
@@ -106,12 +101,19 @@ function makeStore(
   | 'secondFactor'
   | 'invitations'
   | 'passwordResets'
-  | 'notices'
+  | 'notifications'
   | 'alerts'
   | 'services'
   | 'tickets'
   | 'uploads'
-> {
+>
+
+function makeStore(
+  db: Kysely<AccountsSchema>,
+  auth: Auth,
+  signIns: SignInsStore,
+  close: () => Promise<void>,
+): OwnMethods {
   const hasUsers = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
   /** Set-ups are serialised: hashing a password takes longer than the race between two of them. */

@@ -106,7 +106,7 @@ export function makeAuth(db: Kysely<AccountsSchema>, options: AuthOptions): Auth
       if (!(await passwords.verify({ hash: known.hash, password: current })))
         throw new SandlotError('forbidden', WRONG_PASSWORD)
       const hash = await passwords.hash(password)
-      const change = { userId: known.userId, hash, instead: known.hash, kept: asking.session.id }
+      const change = { userId: known.userId, hash, instead: known.hash, except: asking.session.id }
       if (!(await replacePassword(db, change))) throw new SandlotError('forbidden', WRONG_PASSWORD)
       return ifStillOwner(db, { ...known, hash }, async () => {
         try {

@@ -25,7 +25,7 @@ interface NewPassword {
   /** Only replaces this hash. Absent: any. */
   instead?: string
   /** The one sign-in that stays. */
-  kept?: string
+  except?: string
 }
 
 export const WRONG_PASSWORD = 'That is not your current password.'
@@ -93,7 +93,7 @@ async function holds(db: Kysely<AccountsSchema>, known: Credential): Promise<boo
 /** Ends the person’s sign-ins with the change. False: another one came before. */
 export async function replacePassword(
   db: Kysely<AccountsSchema>,
-  { userId, hash, instead, kept = '' }: NewPassword,
+  { userId, hash, instead, except = '' }: NewPassword,
 ): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
     const now = new Date().toISOString()
@@ -113,7 +113,7 @@ export async function replacePassword(
         .values({ ...made, createdAt: now, updatedAt: now })
         .execute()
     }
-    await trx.deleteFrom('auth_session').where('userId', '=', userId).where('id', '!=', kept).execute()
+    await trx.deleteFrom('auth_session').where('userId', '=', userId).where('id', '!=', except).execute()
     await endChallenges(trx, userId)
     return true
   })

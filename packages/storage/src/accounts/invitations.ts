@@ -47,33 +47,7 @@ export function makeInvitations(
   createUser: (user: NewUser) => Promise<Account>,
   teams: TeamsStore,
 ): InvitationsStore {
-  const look = async (token: string): Promise<Invitation> => {
-    const row = await db
-      .selectFrom('invitation')
-      .selectAll()
-      .where('hash', '=', hashOf(token))
-      .executeTakeFirst()
-    if (row === undefined)
-      throw new SandlotError('forbidden', 'This invitation is not known. It may have been revoked.')
-    if (row.usedBy !== null)
-      throw new SandlotError('forbidden', 'This invitation has been used already. Ask for another one.')
-    if (row.expiresAt <= Date.now())
-      throw new SandlotError('forbidden', 'This invitation has expired. Ask for another one.')
-    return toInvitation(row)
-  }
-  const setUsedBy = async (id: string, usedBy: string | null): Promise<void> => {
-    await db.updateTable('invitation').set({ usedBy }).where('id', '=', id).execute()
-  }
-  /** One of two concurrent calls gets it. */
-  const reserve = async (token: string, id: string, by: string): Promise<void> => {
-    const { numUpdatedRows } = await db
-      .updateTable('invitation')
-      .set({ usedBy: by })
-      .where('id', '=', id)
-      .where('usedBy', 'is', null)
-      .executeTakeFirst()
-    if (numUpdatedRows === 0n) await look(token)
-  }
+  const look = (token: string) => findUsable(db, token)
   const joinTeams = async (teamIds: readonly string[], userId: string): Promise<void> => {
     const there = new Set((await teams.list()).map((team) => team.id))
     for (const team of teamIds) if (there.has(team)) await teams.setMember(team, userId, true)
@@ -97,15 +71,15 @@ export function makeInvitations(
     },
     async take(token) {
       const invitation = await look(token)
-      await reserve(token, invitation.id, 'a sign-in by a provider')
+      await reserve(db, token, invitation.id, 'a sign-in by a provider')
       return {
         email: invitation.email?.toLowerCase() ?? null,
         async give({ id, name }) {
           await db.updateTable('auth_user').set({ role: invitation.role }).where('id', '=', id).execute()
           await joinTeams(invitation.teams, id)
-          await setUsedBy(invitation.id, name)
+          await setUsedBy(db, invitation.id, name)
         },
-        release: () => setUsedBy(invitation.id, null),
+        release: () => setUsedBy(db, invitation.id, null),
       }
     },
     async accept(token, user) {
@@ -113,18 +87,48 @@ export function makeInvitations(
       if (email !== null && email.toLowerCase() !== user.email.toLowerCase())
         throw new SandlotError('forbidden', 'This invitation is for another e-mail address.')
       if (email === null) await refuseAwaited(db, user.email)
-      await reserve(token, id, user.name)
+      await reserve(db, token, id, user.name)
       try {
         const made = await createUser({ ...user, role: given })
         if (email === null) await db.insertInto('unproven_address').values({ userId: made.id }).execute()
         await joinTeams(teamIds, made.id)
         return made
       } catch (error) {
-        await setUsedBy(id, null)
+        await setUsedBy(db, id, null)
         throw error
       }
     },
   }
+}
+
+async function findUsable(db: Kysely<AccountsSchema>, token: string): Promise<Invitation> {
+  const row = await db
+    .selectFrom('invitation')
+    .selectAll()
+    .where('hash', '=', hashOf(token))
+    .executeTakeFirst()
+  if (row === undefined)
+    throw new SandlotError('forbidden', 'This invitation is not known. It may have been revoked.')
+  if (row.usedBy !== null)
+    throw new SandlotError('forbidden', 'This invitation has been used already. Ask for another one.')
+  if (row.expiresAt <= Date.now())
+    throw new SandlotError('forbidden', 'This invitation has expired. Ask for another one.')
+  return toInvitation(row)
+}
+
+async function setUsedBy(db: Kysely<AccountsSchema>, id: string, usedBy: string | null): Promise<void> {
+  await db.updateTable('invitation').set({ usedBy }).where('id', '=', id).execute()
+}
+
+/** One of two concurrent calls gets it. */
+async function reserve(db: Kysely<AccountsSchema>, token: string, id: string, by: string): Promise<void> {
+  const { numUpdatedRows } = await db
+    .updateTable('invitation')
+    .set({ usedBy: by })
+    .where('id', '=', id)
+    .where('usedBy', 'is', null)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) await findUsable(db, token)
 }
 
 /** Settings for an address belong only to its owner. */

@@ -28,7 +28,7 @@ export async function createKey(
   audit?: NewAudit,
 ): Promise<NewApiKey> {
   const secret = `${API_KEY_PREFIX}${randomText(SECRET_CHARS)}`
-  const kept: ApiKey = {
+  const row: ApiKey = {
     id: `key_${randomText(20)}`,
     name,
     prefix: secret.slice(0, SHOWN_CHARS),
@@ -37,7 +37,7 @@ export async function createKey(
     scopes,
     expiresAt,
   }
-  const { id, prefix } = kept
+  const { id, prefix } = row
   const line = audit && { ...audit, whom: { id, name }, after: { prefix, scopes, expiresAt } }
   await inTransaction(db, line, async (trx) => {
     const held = await trx
@@ -53,10 +53,10 @@ export async function createKey(
     }
     await trx
       .insertInto('api_key')
-      .values({ ...kept, scopes: scopes.join(' '), userId, hash: hashOf(secret) })
+      .values({ ...row, scopes: scopes.join(' '), userId, hash: hashOf(secret) })
       .execute()
   })
-  return { ...kept, key: secret }
+  return { ...row, key: secret }
 }
 
 export async function listKeys(db: Kysely<AccountsSchema>, userId: string): Promise<ApiKey[]> {

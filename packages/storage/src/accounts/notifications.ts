@@ -47,32 +47,7 @@ const MAX_BROWSERS = 20
 
 export function makeNotifications(db: Kysely<AccountsSchema>): NotificationsStore {
   return {
-    async recipient(userId) {
-      const person = await db
-        .selectFrom('auth_user')
-        .leftJoin('notice_choice', 'notice_choice.userId', 'auth_user.id')
-        .select(['auth_user.email', 'notice_choice.choice'])
-        .where('auth_user.id', '=', userId)
-        .executeTakeFirst()
-      if (person === undefined) return undefined
-      const browsers = await db
-        .selectFrom('push_subscription')
-        .innerJoin('auth_session', 'auth_session.id', 'push_subscription.signInId')
-        .selectAll('push_subscription')
-        .where('push_subscription.userId', '=', userId)
-        .where('auth_session.expiresAt', '>', new Date().toISOString())
-        .execute()
-      return {
-        email: person.email,
-        choice: person.choice === null ? DEFAULT_NOTICES : toChoice(person.choice),
-        browsers: browsers.map(({ endpoint, p256dh, auth, failures, retryAt }) => ({
-          endpoint,
-          keys: { p256dh, auth },
-          failures,
-          retryAt,
-        })),
-      }
-    },
+    recipient: (...args) => findRecipient(db, ...args),
     async choose(userId, choice) {
       const row = { userId, choice: JSON.stringify(choice) }
       await db
@@ -81,26 +56,7 @@ export function makeNotifications(db: Kysely<AccountsSchema>): NotificationsStor
         .onConflict((conflict) => conflict.column('userId').doUpdateSet({ choice: row.choice }))
         .execute()
     },
-    subscribe: (userId, signInId, { endpoint, keys: { p256dh, auth } }) =>
-      db.transaction().execute(async (trx) => {
-        const row = { userId, signInId, p256dh, auth, createdAt: Date.now(), failures: 0, retryAt: 0 }
-        await trx
-          .insertInto('push_subscription')
-          .values({ endpoint, ...row })
-          .onConflict((conflict) => conflict.column('endpoint').doUpdateSet(row))
-          .execute()
-        const kept = trx
-          .selectFrom('push_subscription')
-          .select('endpoint')
-          .where('userId', '=', userId)
-          .orderBy('createdAt', 'desc')
-          .limit(MAX_BROWSERS)
-        await trx
-          .deleteFrom('push_subscription')
-          .where('userId', '=', userId)
-          .where('endpoint', 'not in', kept)
-          .execute()
-      }),
+    subscribe: (...args) => subscribe(db, ...args),
     async unsubscribe(userId, endpoint) {
       await db
         .deleteFrom('push_subscription')
@@ -130,6 +86,68 @@ export function makeNotifications(db: Kysely<AccountsSchema>): NotificationsStor
         .execute()
     },
   }
+}
+
+async function findRecipient(
+  db: Kysely<AccountsSchema>,
+  ...[userId]: Parameters<NotificationsStore['recipient']>
+): ReturnType<NotificationsStore['recipient']> {
+  const person = await db
+    .selectFrom('auth_user')
+    .leftJoin('notice_choice', 'notice_choice.userId', 'auth_user.id')
+    .select(['auth_user.email', 'notice_choice.choice'])
+    .where('auth_user.id', '=', userId)
+    .executeTakeFirst()
+  if (person === undefined) return undefined
+  const browsers = await db
+    .selectFrom('push_subscription')
+    .innerJoin('auth_session', 'auth_session.id', 'push_subscription.signInId')
+    .selectAll('push_subscription')
+    .where('push_subscription.userId', '=', userId)
+    .where('auth_session.expiresAt', '>', new Date().toISOString())
+    .execute()
+  return {
+    email: person.email,
+    choice: person.choice === null ? DEFAULT_NOTICES : toChoice(person.choice),
+    browsers: browsers.map(({ endpoint, p256dh, auth, failures, retryAt }) => ({
+      endpoint,
+      keys: { p256dh, auth },
+      failures,
+      retryAt,
+    })),
+  }
+}
+
+function subscribe(
+  db: Kysely<AccountsSchema>,
+  ...[
+    userId,
+    signInId,
+    {
+      endpoint,
+      keys: { p256dh, auth },
+    },
+  ]: Parameters<NotificationsStore['subscribe']>
+): ReturnType<NotificationsStore['subscribe']> {
+  return db.transaction().execute(async (trx) => {
+    const row = { userId, signInId, p256dh, auth, createdAt: Date.now(), failures: 0, retryAt: 0 }
+    await trx
+      .insertInto('push_subscription')
+      .values({ endpoint, ...row })
+      .onConflict((conflict) => conflict.column('endpoint').doUpdateSet(row))
+      .execute()
+    const newest = trx
+      .selectFrom('push_subscription')
+      .select('endpoint')
+      .where('userId', '=', userId)
+      .orderBy('createdAt', 'desc')
+      .limit(MAX_BROWSERS)
+    await trx
+      .deleteFrom('push_subscription')
+      .where('userId', '=', userId)
+      .where('endpoint', 'not in', newest)
+      .execute()
+  })
 }
 
 /** A damaged row, or one of another version, counts as no choice. */

@@ -12,7 +12,7 @@ export interface ServicesStore {
   /** See `isFirstPrint`; true for a file, whose keys are next to it. */
   hasKey(name: string, print: number): Promise<boolean>
   /** To all services, including this one. */
-  tell(what: string, id: string): Promise<void>
+  publish(what: string, id: string): Promise<void>
   /** `looking`: users who see a page at this service now; `away`: users who did until now. */
   putPresence(service: string, looking: readonly string[], away: readonly string[]): Promise<void>
   /** At any service. `lastLooked`: 0 if more than a day ago. */
@@ -21,7 +21,7 @@ export interface ServicesStore {
 
 /** Presence expires unless its service repeats it. */
 const LOOKING_MS = 15_000
-const KEPT_MS = 86_400_000
+const RETAINED_MS = 86_400_000
 
 const NOW = sql<number>`cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint)`
 
@@ -29,7 +29,7 @@ export function makeServices(db: Kysely<AccountsSchema>): ServicesStore {
   const isFile = dialectOf(db) === 'sqlite'
   return {
     hasKey: async (name, print) => isFile || isFirstPrint(db, name, print),
-    tell: (what, id) => changing(db, { what, id }, () => Promise.resolve()),
+    publish: (what, id) => changing(db, { what, id }, () => Promise.resolve()),
     async putPresence(service, looking, away) {
       const row = (userId: string, isLooking: number) => ({ userId, service, looking: isLooking, at: NOW })
       const rows = [...looking.map((id) => row(id, 1)), ...away.map((id) => row(id, 0))]
@@ -43,7 +43,7 @@ export function makeServices(db: Kysely<AccountsSchema>): ServicesStore {
             .doUpdateSet((now) => ({ looking: now.ref('excluded.looking'), at: now.ref('excluded.at') })),
         )
         .execute()
-      await db.deleteFrom('presence').where('at', '<', before(KEPT_MS)).execute()
+      await db.deleteFrom('presence').where('at', '<', before(RETAINED_MS)).execute()
     },
     async presenceOf(userId) {
       if (isFile) return { isLooking: false, lastLooked: 0 }

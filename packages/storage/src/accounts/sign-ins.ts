@@ -21,8 +21,8 @@ export interface SignInsStore {
   list(userId: string): Promise<SignInRow[]>
   /** False: not a sign-in of this person. */
   end(userId: string, id: string): Promise<boolean>
-  /** All except `kept`. */
-  endOthers(userId: string, kept: string): Promise<void>
+  /** All except `except`. */
+  endOthers(userId: string, except: string): Promise<void>
   /** It is in use now. */
   touch(id: string): Promise<void>
 }
@@ -56,8 +56,8 @@ export function makeSignIns(db: Kysely<AccountsSchema>): SignInsStore {
         .executeTakeFirst()
       return numDeletedRows > 0n
     },
-    async endOthers(userId, kept) {
-      await db.deleteFrom('auth_session').where('userId', '=', userId).where('id', '!=', kept).execute()
+    async endOthers(userId, except) {
+      await db.deleteFrom('auth_session').where('userId', '=', userId).where('id', '!=', except).execute()
     },
     async touch(id) {
       const now = Date.now()

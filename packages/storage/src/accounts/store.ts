@@ -53,7 +53,7 @@ export interface AccountsStore {
   createFirstAdministrator(user: Omit<NewUser, 'role'>): Promise<Account>
   readonly audit: AuditLog
   readonly teams: TeamsStore
-  readonly notices: NotificationsStore
+  readonly notifications: NotificationsStore
   readonly alerts: AlertsStore
   /** By name. */
   listUsers(): Promise<Account[]>

@@ -43,24 +43,10 @@ interface TeamSeed {
 }
 
 export function makeTeams(db: Kysely<AccountsSchema>): TeamsStore {
-  const one = async (id: string): Promise<Team> => {
-    const [found] = await teamsWith(db, id)
-    if (found === undefined) throw noTeam()
-    return found
-  }
-  const refuseTaken = async (name: string, except?: string): Promise<void> => {
-    const taken = await db
-      .selectFrom('team')
-      .select(['id', 'name'])
-      .where('nameKey', '=', keyOf(name))
-      .executeTakeFirst()
-    if (taken !== undefined && taken.id !== except)
-      throw new SandlotError('conflict', `There is a team ${taken.name} already.`)
-  }
   return {
     list: () => teamsWith(db),
     async create(name) {
-      await refuseTaken(name)
+      await refuseTaken(db, name)
       const id = `t_${randomText(20)}`
       const held = await db
         .selectFrom('team')
@@ -74,48 +60,27 @@ export function makeTeams(db: Kysely<AccountsSchema>): TeamsStore {
         .onConflict((conflict) => conflict.doNothing())
         .executeTakeFirst()
       // Another request may have taken the name since the check.
-      if (made.numInsertedOrUpdatedRows === 0n) await refuseTaken(name)
+      if (made.numInsertedOrUpdatedRows === 0n) await refuseTaken(db, name)
       return { id, name, members: [] }
     },
     async rename(id, name, was) {
-      const before = await one(id)
+      const before = await findTeam(db, id)
       if (was !== undefined && before.name !== was)
-        throw new SandlotError(
-          'conflict',
-          `Another administrator has renamed this team to ${before.name} meanwhile.`,
-        )
-      await refuseTaken(name, id)
+        throw new SandlotError('conflict', `Another administrator has renamed this team to ${before.name}.`)
+      await refuseTaken(db, name, id)
       await db
         .updateTable('team')
         .set({ name, nameKey: keyOf(name) })
         .where('id', '=', id)
         .where('name', '=', before.name)
         .execute()
-      return one(id)
+      return findTeam(db, id)
     },
     async remove(id) {
       const { numDeletedRows } = await db.deleteFrom('team').where('id', '=', id).executeTakeFirst()
       if (numDeletedRows === 0n) throw noTeam()
     },
-    async setMember(teamId, userId, on) {
-      const before = await one(teamId)
-      if (on) await addMember(db, teamId, userId)
-      else {
-        const sources = before.members.filter((member) => member.userId === userId)
-        if (sources.length === 1 && sources[0]?.source === 'groups')
-          throw new SandlotError(
-            'conflict',
-            `They are in ${before.name} by the groups of their sign-in, which alone can end it.`,
-          )
-        await db
-          .deleteFrom('team_member')
-          .where('teamId', '=', teamId)
-          .where('userId', '=', userId)
-          .where('source', '=', 'admin')
-          .execute()
-      }
-      return one(teamId)
-    },
+    setMember: (...args) => setMember(db, ...args),
     adopt: (seeds) =>
       db.transaction().execute(async (trx) => {
         const users = await trx.selectFrom('auth_user').select(['id', 'email']).execute()
@@ -124,29 +89,70 @@ export function makeTeams(db: Kysely<AccountsSchema>): TeamsStore {
         const all = seeds.flatMap(({ members }) => members.flatMap((key) => ids.get(key) ?? []))
         return [...new Set(all)]
       }),
-    setFromGroups: (userId, teamIds) =>
-      db.transaction().execute(async (trx) => {
-        const before = await trx
-          .selectFrom('team_member')
-          .select(['teamId', 'source'])
-          .where('userId', '=', userId)
-          .execute()
-        const known = await trx.selectFrom('team').select('id').execute()
-        const said = new Set(teamIds)
-        const now = known.flatMap(({ id }) => (said.has(id) ? [id] : []))
-        await trx
-          .deleteFrom('team_member')
-          .where('userId', '=', userId)
-          .where('source', '=', 'groups')
-          .execute()
-        for (const teamId of now)
-          await trx.insertInto('team_member').values({ teamId, userId, source: 'groups' }).execute()
-        const byAdmin = before.flatMap(({ teamId, source }) => (source === 'admin' ? [teamId] : []))
-        const teamsBefore = new Set(before.map(({ teamId }) => teamId))
-        const teamsNow = new Set([...now, ...byAdmin])
-        return teamsBefore.size !== teamsNow.size || [...teamsBefore].some((id) => !teamsNow.has(id))
-      }),
+    setFromGroups: (...args) => setFromGroups(db, ...args),
   }
+}
+
+async function findTeam(db: Kysely<AccountsSchema>, id: string): Promise<Team> {
+  const [found] = await teamsWith(db, id)
+  if (found === undefined) throw noTeam()
+  return found
+}
+
+async function refuseTaken(db: Kysely<AccountsSchema>, name: string, except?: string): Promise<void> {
+  const taken = await db
+    .selectFrom('team')
+    .select(['id', 'name'])
+    .where('nameKey', '=', keyOf(name))
+    .executeTakeFirst()
+  if (taken !== undefined && taken.id !== except)
+    throw new SandlotError('conflict', `There is a team ${taken.name} already.`)
+}
+
+async function setMember(
+  db: Kysely<AccountsSchema>,
+  ...[teamId, userId, on]: Parameters<TeamsStore['setMember']>
+): ReturnType<TeamsStore['setMember']> {
+  const before = await findTeam(db, teamId)
+  if (on) await addMember(db, teamId, userId)
+  else {
+    const sources = before.members.filter((member) => member.userId === userId)
+    if (sources.length === 1 && sources[0]?.source === 'groups')
+      throw new SandlotError(
+        'conflict',
+        `They are in ${before.name} by the groups of their sign-in, which alone can end it.`,
+      )
+    await db
+      .deleteFrom('team_member')
+      .where('teamId', '=', teamId)
+      .where('userId', '=', userId)
+      .where('source', '=', 'admin')
+      .execute()
+  }
+  return findTeam(db, teamId)
+}
+
+function setFromGroups(
+  db: Kysely<AccountsSchema>,
+  ...[userId, teamIds]: Parameters<TeamsStore['setFromGroups']>
+): ReturnType<TeamsStore['setFromGroups']> {
+  return db.transaction().execute(async (trx) => {
+    const before = await trx
+      .selectFrom('team_member')
+      .select(['teamId', 'source'])
+      .where('userId', '=', userId)
+      .execute()
+    const known = await trx.selectFrom('team').select('id').execute()
+    const said = new Set(teamIds)
+    const now = known.flatMap(({ id }) => (said.has(id) ? [id] : []))
+    await trx.deleteFrom('team_member').where('userId', '=', userId).where('source', '=', 'groups').execute()
+    for (const teamId of now)
+      await trx.insertInto('team_member').values({ teamId, userId, source: 'groups' }).execute()
+    const byAdmin = before.flatMap(({ teamId, source }) => (source === 'admin' ? [teamId] : []))
+    const teamsBefore = new Set(before.map(({ teamId }) => teamId))
+    const teamsNow = new Set([...now, ...byAdmin])
+    return teamsBefore.size !== teamsNow.size || [...teamsBefore].some((id) => !teamsNow.has(id))
+  })
 }
 
 /** `ids`: people by id and address. */

@@ -103,7 +103,8 @@ export async function appendAudit(trx: QueryExecutorProvider, entry: NewAudit): 
     update audit_chain set head_seq = head_seq + 1 returning head_seq as seq, head_hash as before
   `.execute(trx)
   const [next] = rows
-  if (next === undefined) throw new StorageError('corrupt', 'The audit log has no chain row. Restore the database from a backup.')
+  if (next === undefined)
+    throw new StorageError('corrupt', 'The audit log has no chain row. Restore the database from a backup.')
   const { who, from = {}, whom = {}, what, before, after, count = 1 } = entry
   const row = {
     seq: next.seq,

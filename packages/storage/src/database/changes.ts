@@ -15,7 +15,7 @@ export interface Change {
 }
 
 /** Retained rows. */
-const KEPT = 10_000
+const MAX_ROWS = 10_000
 const POLL_MS = 3_000
 const RETRY_MS = 500
 
@@ -28,7 +28,9 @@ export async function recordChange<S>(trx: Transaction<S>, what: string, id?: st
   // Held until the commit: a reader that has seen a number will never see a smaller one.
   await sql`select pg_advisory_xact_lock(hashtext(current_schema() || ' changes'))`.execute(trx)
   await sql`insert into changes (what, id) values (${what}, ${id ?? null})`.execute(trx)
-  await sql`delete from changes where seq <= (select max(seq) from changes) - ${sql.lit(KEPT)}`.execute(trx)
+  await sql`delete from changes where seq <= (select max(seq) from changes) - ${sql.lit(MAX_ROWS)}`.execute(
+    trx,
+  )
 }
 
 /** Makes every listener poll now. Never in a transaction that stores events. */

@@ -21,8 +21,8 @@ export async function copyTogether(
   const moment = await oneMoment(copies.map(({ path }) => path))
   try {
     const copied: { migrations: string[] }[] = []
-    for (const [place, { path, target }] of copies.entries()) {
-      const reader = moment.readers[place]
+    for (const [index, { path, target }] of copies.entries()) {
+      const reader = moment.readers[index]
       if (reader === undefined) throw new Error('a reader is missing')
       try {
         await copySqlite(reader, target, true)

@@ -11,7 +11,7 @@ import type { Health } from './store-health.ts'
 /** Milliseconds between two attempts to read it. */
 const PAUSE_MS = 250
 /** For rows of writers that ended without removing theirs. */
-const KEPT_DAYS = 7
+const RETAINED_DAYS = 7
 
 export class KnownCommits<Schema> {
   readonly #db: Kysely<Schema>
@@ -61,7 +61,7 @@ export class KnownCommits<Schema> {
   async close(): Promise<void> {
     const removed = sql`
       delete from commits
-      where writer = ${this.#writer} or at < now() - make_interval(days => ${sql.lit(KEPT_DAYS)})
+      where writer = ${this.#writer} or at < now() - make_interval(days => ${sql.lit(RETAINED_DAYS)})
     `
     await Promise.allSettled([removed.execute(this.#db)])
   }

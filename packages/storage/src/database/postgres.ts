@@ -42,7 +42,7 @@ const NUMBERS: readonly number[] = [pg.types.builtins.INT8, pg.types.builtins.NU
  */
 const NAME = `sandlot ${/packages[/\\]([^/\\]+)/.exec(process.argv[1] ?? '')?.[1] ?? 'tool'} ${process.pid}@${hostname()}`
 
-interface PostgresPlace {
+interface PostgresSchema {
   /** `postgres://…` */
   url: string
   /** The schema of the store's tables. */
@@ -58,26 +58,26 @@ export const MOVING_SCHEMA = 'sandlot_moving'
  * migration_failed.
  */
 export async function openPostgres<Schema>(
-  place: PostgresPlace,
+  at: PostgresSchema,
   migrations: Migrations,
   by: 'moving' | 'sandlot' = 'sandlot',
 ): Promise<OpenDatabase<Schema>> {
-  const health = new PostgresHealth(place)
+  const health = new PostgresHealth(at)
   const onConnect = beginSession({
-    schema: place.schema,
+    schema: at.schema,
     statementMs: STATEMENT_MS,
     idleInTransactionMs: IDLE_IN_TRANSACTION_MS,
   })
   const config = { onConnect, max: MOST_CONNECTIONS, stream: () => impatientSocket(SILENT_MS) }
-  const pool = poolOf(place.url, config, (error) => health.typed(error))
+  const pool = poolOf(at.url, config, (error) => health.typed(error))
   const db = new RepeatingKysely<Schema>({
-    dialect: new PatientDialect({ pool }, place.schema === 'accounts'),
+    dialect: new PatientDialect({ pool }, at.schema === 'accounts'),
     // SQLite accepts an empty list.
     plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
   })
   health.watch(db)
   try {
-    await migrate(place, health, migrations, by)
+    await migrate(at, health, migrations, by)
     return { db, health, close: () => db.destroy() }
   } catch (error) {
     await db.destroy()
@@ -126,7 +126,7 @@ function clientConfig(connectionString: string): pg.ClientConfig {
 const HEARTBEAT_MS = 2_500
 
 /** One connection for a heartbeat: a statement without a quick answer is a missed beat. */
-export function heartbeatConnection<Schema>({ url, schema }: PostgresPlace): Kysely<Schema> {
+export function heartbeatConnection<Schema>({ url, schema }: PostgresSchema): Kysely<Schema> {
   const config = {
     onConnect: beginSession({ schema, statementMs: HEARTBEAT_MS }),
     max: 1,
@@ -146,7 +146,7 @@ const LISTENING_QUERY_MS = 10_000
 export type ListeningClient = pg.Client
 
 /** Throws pg's errors. */
-export async function connectListener({ url, schema }: PostgresPlace): Promise<ListeningClient> {
+export async function connectListener({ url, schema }: PostgresSchema): Promise<ListeningClient> {
   const config = { query_timeout: LISTENING_QUERY_MS, keepAlive: true }
   const client = new pg.Client({ ...clientConfig(url), ...config })
   try {
@@ -172,7 +172,7 @@ const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (type, format) =>
 
 /** On separate connections without a statement time-out: one may wait for another process. */
 async function migrate(
-  { url, schema }: PostgresPlace,
+  { url, schema }: PostgresSchema,
   health: PostgresHealth,
   migrations: Migrations,
   by: 'moving' | 'sandlot',
@@ -303,12 +303,12 @@ function impatient(migrations: Migrations): Record<string, Migration> {
 
 /** Failures are remembered until a successful statement disproves them. */
 class PostgresHealth implements Health {
-  readonly #place: PostgresPlace
+  readonly #at: PostgresSchema
   #failure: StorageError | undefined
   #probe: (of: StorageErrorCode) => Promise<unknown> = () => Promise.resolve()
 
-  constructor(place: PostgresPlace) {
-    this.#place = place
+  constructor(at: PostgresSchema) {
+    this.#at = at
   }
 
   watch<Schema>(db: Kysely<Schema>): void {
@@ -321,7 +321,7 @@ class PostgresHealth implements Health {
   }
 
   typed(error: unknown): unknown {
-    const typed = asStorageError(addressOf(this.#place.url), error)
+    const typed = asStorageError(addressOf(this.#at.url), error)
     if (typed instanceof StorageError && typed !== error) this.#failure = typed
     return typed
   }

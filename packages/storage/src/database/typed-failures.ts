@@ -3,12 +3,12 @@ import type { Health } from './store-health.ts'
 
 /**
  * The same object with methods that reject with a `StorageError` for a failure of the database's
- * file, or with the result of `said`. Records the failure in the database's health.
+ * file, or with the result of `mapFailure`. Records the failure in the database's health.
  */
 export function withTypedFailures<Store extends object>(
   health: Pick<Health, 'typed'>,
   store: Store,
-  said: (failure: unknown) => unknown = (failure) => failure,
+  mapFailure: (failure: unknown) => unknown = (failure) => failure,
 ): Store {
   const methods = Object.entries(store).map(([name, member]: [string, unknown]) => {
     if (typeof member !== 'function') return [name, member]
@@ -16,7 +16,7 @@ export function withTypedFailures<Store extends object>(
       try {
         return await Reflect.apply(member, store, args)
       } catch (error) {
-        throw said(health.typed(error))
+        throw mapFailure(health.typed(error))
       }
     }
     return [name, typed]

@@ -32,7 +32,7 @@ export interface SourceTable {
 
 interface SourceRow {
   /** Its rowid. */
-  place: number
+  position: number
   values: Record<string, unknown>
 }
 
@@ -41,7 +41,7 @@ export interface Source {
   digest: string
   /** Referenced tables come first. */
   tables: SourceTable[]
-  /** In the order of `place`. */
+  /** In the order of `position`. */
   rowsOf(table: SourceTable, after: number): Iterable<SourceRow>
   close(): void
 }
@@ -83,7 +83,7 @@ export async function openSource(files: Record<StoreName, string>, folder: strin
             `select rowid as sandlot_place, * from "${name}" where rowid > ? order by rowid`,
           )
           .iterate(after)
-        for (const { sandlot_place: place, ...values } of rows) yield { place, values }
+        for (const { sandlot_place: position, ...values } of rows) yield { position, values }
       },
       close,
     }

@@ -130,7 +130,7 @@ class Moving {
             name text primary key, last_place bigint not null, rows bigint not null, digest text not null
           )
         `.execute(trx)
-        await this.#note(trx, 'source', { place: 0, rows: 0, digest })
+        await this.#note(trx, 'source', { position: 0, rows: 0, digest })
       })
     const source = await this.#progress('source')
     if (source?.digest !== digest)
@@ -147,7 +147,7 @@ class Moving {
       const names = this.#source.tables.map(({ store, name }) => sql.id(store, name))
       await sql`truncate ${sql.join(names)} cascade`.execute(trx)
       await this.#setTriggers(trx, 'disable')
-      await this.#note(trx, 'tables', { place: 0, rows: 0, digest: '' })
+      await this.#note(trx, 'tables', { position: 0, rows: 0, digest: '' })
     })
   }
 
@@ -162,7 +162,7 @@ class Moving {
     const name = nameOf(table)
     let leftOut = (await this.#progress(leftOutOf(name)))?.rows ?? 0
     const begun = await this.#progress(name)
-    let { place, rows } = begun ?? { place: -(2 ** 53), rows: 0 }
+    let { position, rows } = begun ?? { position: -(2 ** 53), rows: 0 }
     const digest = new TableDigest(begun?.digest)
     let batch: Record<string, unknown>[] = []
     let bytes = 0
@@ -176,20 +176,20 @@ class Moving {
         await sql`
           insert into ${sql.id(table.store, table.name)} (${columns}) overriding system value values ${values}
         `.execute(trx)
-        await this.#note(trx, name, { place, rows, digest: digest.toString() })
-        if (leftOut > 0) await this.#note(trx, leftOutOf(name), { place, rows: leftOut, digest: '' })
+        await this.#note(trx, name, { position, rows, digest: digest.toString() })
+        if (leftOut > 0) await this.#note(trx, leftOutOf(name), { position, rows: leftOut, digest: '' })
       })
       this.#doing(`${name}: ${rows} of ${table.rows} rows`)
       batch = []
       bytes = 0
     }
-    for (const row of this.#source.rowsOf(table, place)) {
+    for (const row of this.#source.rowsOf(table, position)) {
       const values = canonicalRow(table, target, row.values)
       leftOut += countNuls(target, row.values)
       digest.add(table.columns, values)
       batch.push(values)
       bytes += Object.values(values).reduce<number>((sum, value) => sum + sizeOf(value), 0)
-      place = row.place
+      position = row.position
       rows += 1
       if (
         batch.length >= MOST_ROWS ||
@@ -199,7 +199,7 @@ class Moving {
         await store()
     }
     await store()
-    if (rows === 0) await this.#note(this.#db, name, { place, rows, digest: digest.toString() })
+    if (rows === 0) await this.#note(this.#db, name, { position, rows, digest: digest.toString() })
   }
 
   /** Reads every stored row. Throws `corrupt` if it differs from the source. */
@@ -283,9 +283,9 @@ class Moving {
     }
   }
 
-  async #progress(name: string): Promise<{ place: number; rows: number; digest: string } | undefined> {
-    const { rows } = await sql<{ place: number; rows: number; digest: string }>`
-      select last_place as place, rows, digest from ${sql.id(MOVING_SCHEMA, 'progress')} where name = ${name}
+  async #progress(name: string): Promise<{ position: number; rows: number; digest: string } | undefined> {
+    const { rows } = await sql<{ position: number; rows: number; digest: string }>`
+      select last_place as position, rows, digest from ${sql.id(MOVING_SCHEMA, 'progress')} where name = ${name}
     `.execute(this.#db)
     return rows[0]
   }
@@ -293,11 +293,11 @@ class Moving {
   async #note(
     db: Plain,
     name: string,
-    { place, rows, digest }: { place: number; rows: number; digest: string },
+    { position, rows, digest }: { position: number; rows: number; digest: string },
   ): Promise<void> {
     await sql`
       insert into ${sql.id(MOVING_SCHEMA, 'progress')} (name, last_place, rows, digest)
-      values (${name}, ${place}, ${rows}, ${digest})
+      values (${name}, ${position}, ${rows}, ${digest})
       on conflict (name) do update set
         last_place = excluded.last_place, rows = excluded.rows, digest = excluded.digest
     `.execute(db)

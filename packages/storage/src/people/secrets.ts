@@ -47,27 +47,7 @@ export function storedSecrets(db: Kysely<SessionsSchema>): SecretRows {
         ? undefined
         : { name, keyId: row.key_id, sealed: new Uint8Array(row.sealed), updatedAt: row.updated_at }
     },
-    async put(userId, { name, keyId, sealed, updatedAt }, audit) {
-      const row = { key_id: keyId, sealed, updated_at: updatedAt }
-      await inSharedChange(db, { what: 'secrets', id: userId }, audit, async (trx) => {
-        const { others } = await trx
-          .selectFrom('secrets')
-          .select((query) => query.fn.countAll<number>().as('others'))
-          .where('user_id', '=', userId)
-          .where('name', '!=', name)
-          .executeTakeFirstOrThrow()
-        if (others >= MAX_SECRETS)
-          throw new SandlotError(
-            'too_large',
-            `A person has at most ${MAX_SECRETS} secrets. Remove one first.`,
-          )
-        await trx
-          .insertInto('secrets')
-          .values({ user_id: userId, name, ...row })
-          .onConflict((conflict) => conflict.columns(['user_id', 'name']).doUpdateSet(row))
-          .execute()
-      })
-    },
+    put: (...args) => putSecret(db, ...args),
     remove: (userId, name, audit) =>
       inSharedChange(db, { what: 'secrets', id: userId }, audit, async (trx) => {
         const gone = await trx
@@ -108,6 +88,28 @@ export function storedSecrets(db: Kysely<SessionsSchema>): SecretRows {
       }))
     },
   }
+}
+
+async function putSecret(
+  db: Kysely<SessionsSchema>,
+  ...[userId, { name, keyId, sealed, updatedAt }, audit]: Parameters<SecretRows['put']>
+): ReturnType<SecretRows['put']> {
+  const row = { key_id: keyId, sealed, updated_at: updatedAt }
+  await inSharedChange(db, { what: 'secrets', id: userId }, audit, async (trx) => {
+    const { others } = await trx
+      .selectFrom('secrets')
+      .select((query) => query.fn.countAll<number>().as('others'))
+      .where('user_id', '=', userId)
+      .where('name', '!=', name)
+      .executeTakeFirstOrThrow()
+    if (others >= MAX_SECRETS)
+      throw new SandlotError('too_large', `A person has at most ${MAX_SECRETS} secrets. Remove one first.`)
+    await trx
+      .insertInto('secrets')
+      .values({ user_id: userId, name, ...row })
+      .onConflict((conflict) => conflict.columns(['user_id', 'name']).doUpdateSet(row))
+      .execute()
+  })
 }
 
 export async function addSecrets({ schema }: Kysely<unknown>): Promise<void> {

@@ -37,38 +37,9 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
       }
     },
 
-    async condemn(slot) {
-      await db
-        .updateTable('sandbox_slots')
-        .set({ state: 'condemned' })
-        .where('slot', '=', slot)
-        .where('state', '=', 'warm')
-        .execute()
-      const row = await db
-        .selectFrom('sandbox_slots')
-        .select('state')
-        .where('slot', '=', slot)
-        .executeTakeFirst()
-      return row?.state === 'condemned'
-    },
+    condemn: (...args) => condemnSlot(db, ...args),
 
-    async nextGeneration(slot, after) {
-      const row = await db
-        .updateTable('sandbox_slots')
-        .set((query) => ({
-          generation: query
-            .case()
-            .when('generation', '>', after)
-            .then(query.ref('generation'))
-            .else(sql<number>`cast(${after + 1} as bigint)`)
-            .end(),
-        }))
-        .where('slot', '=', slot)
-        .returning('generation')
-        .executeTakeFirst()
-      if (row === undefined) throw noSlot(slot)
-      return Number(row.generation)
-    },
+    nextGeneration: (...args) => nextGeneration(db, ...args),
 
     async release(slot) {
       await db.deleteFrom('sandbox_slots').where('slot', '=', slot).execute()
@@ -84,25 +55,65 @@ export function storedLedger(db: Kysely<SessionsSchema>): SandboxLedger {
       return rows.map(toSlot)
     },
 
-    async nextEpoch(above = 0) {
-      const row = await db
-        .insertInto('counters')
-        .values({ name: 'controller_epoch', value: Math.max(Date.now(), above + 1) })
-        .onConflict((conflict) =>
-          conflict.column('name').doUpdateSet((query) => ({
-            value: query
-              .case()
-              .when('counters.value', '>=', query.ref('excluded.value'))
-              .then(query('counters.value', '+', 1))
-              .else(query.ref('excluded.value'))
-              .end(),
-          })),
-        )
-        .returning('value')
-        .executeTakeFirstOrThrow()
-      return Number(row.value)
-    },
+    nextEpoch: (...args) => nextEpoch(db, ...args),
   }
+}
+
+async function condemnSlot(
+  db: Kysely<SessionsSchema>,
+  ...[slot]: Parameters<SandboxLedger['condemn']>
+): ReturnType<SandboxLedger['condemn']> {
+  await db
+    .updateTable('sandbox_slots')
+    .set({ state: 'condemned' })
+    .where('slot', '=', slot)
+    .where('state', '=', 'warm')
+    .execute()
+  const row = await db.selectFrom('sandbox_slots').select('state').where('slot', '=', slot).executeTakeFirst()
+  return row?.state === 'condemned'
+}
+
+async function nextGeneration(
+  db: Kysely<SessionsSchema>,
+  ...[slot, after]: Parameters<SandboxLedger['nextGeneration']>
+): ReturnType<SandboxLedger['nextGeneration']> {
+  const row = await db
+    .updateTable('sandbox_slots')
+    .set((query) => ({
+      generation: query
+        .case()
+        .when('generation', '>', after)
+        .then(query.ref('generation'))
+        .else(sql<number>`cast(${after + 1} as bigint)`)
+        .end(),
+    }))
+    .where('slot', '=', slot)
+    .returning('generation')
+    .executeTakeFirst()
+  if (row === undefined) throw noSlot(slot)
+  return Number(row.generation)
+}
+
+async function nextEpoch(
+  db: Kysely<SessionsSchema>,
+  ...[above = 0]: Parameters<SandboxLedger['nextEpoch']>
+): ReturnType<SandboxLedger['nextEpoch']> {
+  const row = await db
+    .insertInto('counters')
+    .values({ name: 'controller_epoch', value: Math.max(Date.now(), above + 1) })
+    .onConflict((conflict) =>
+      conflict.column('name').doUpdateSet((query) => ({
+        value: query
+          .case()
+          .when('counters.value', '>=', query.ref('excluded.value'))
+          .then(query('counters.value', '+', 1))
+          .else(query.ref('excluded.value'))
+          .end(),
+      })),
+    )
+    .returning('value')
+    .executeTakeFirstOrThrow()
+  return Number(row.value)
 }
 
 /** Callers of sandboxes handle only `SandboxError`: an unusable database is an unusable ledger. */

@@ -156,31 +156,7 @@ export class Fence {
 export function replicaReads(db: Kysely<SessionsSchema>): ReplicaReads {
   const now = clock(db)
   return {
-    async list() {
-      const rows = await db
-        .selectFrom('replicas')
-        .selectAll('replicas')
-        .select(living(now).as('living'))
-        .select((query) =>
-          query
-            .selectFrom('owners')
-            .select((count) => count.fn.countAll<number>().as('people'))
-            .whereRef('owners.replica_id', '=', 'replicas.id')
-            .where('owners.user_id', '!=', SCHEDULES)
-            .as('people'),
-        )
-        .orderBy('id')
-        .execute()
-      return rows.map(({ id, url, certificate, version, draining, ...row }) => ({
-        id,
-        url,
-        ...(certificate === null ? {} : { certificate }),
-        version,
-        draining: draining === 1,
-        living: row.living === 1,
-        people: row.people ?? 0,
-      }))
-    },
+    list: () => listReplicas(db),
 
     async ownerOf(userId) {
       const row = await db
@@ -225,89 +201,29 @@ export function storedReplicas(
   beats: () => Kysely<SessionsSchema>,
 ): ReplicaRows & { close(): Promise<void> } {
   let beating: Kysely<SessionsSchema> | undefined
-  const now = clock(db)
-  const self = (): { id: string; startedAt: number } => {
-    if (fence.replica === undefined) throw new TypeError('No replica was registered.')
-    return fence.replica
-  }
   const release = async (userIds: readonly string[]): Promise<void> => {
     for (const userId of userIds) fence.lost(userId)
     await db
       .updateTable('owners')
       .set({ replica_id: null })
-      .where('replica_id', '=', self().id)
+      .where('replica_id', '=', registeredReplica(fence).id)
       .where('user_id', 'in', [...userIds])
       .execute()
     await wakeListeners(db)
   }
-  const beat = async (over: Kysely<SessionsSchema>): ReturnType<ReplicaRows['heartbeat']> => {
-    const { id, startedAt } = self()
-    const { rows } = await sql<{ draining: number; user_id: string | null; epoch: number | null }>`
-      with beat as (
-        update replicas set heartbeat_at = ${now}
-        where id = ${id} and started_at = ${startedAt} returning id, draining
-      )
-      select beat.draining, owners.user_id, owners.epoch
-      from beat left join owners on owners.replica_id = beat.id`.execute(over)
-    const [first] = rows
-    if (first === undefined) {
-      const other = await db.selectFrom('replicas').select('id').where('id', '=', id).executeTakeFirst()
-      return other === undefined ? 'forgotten' : 'replaced'
-    }
-    const owned = rows.flatMap(({ user_id, epoch }) =>
-      user_id === null || epoch === null ? [] : [{ userId: user_id, epoch: epoch }],
-    )
-    return { draining: first.draining === 1, owned }
-  }
-
   return {
     ...replicaReads(db),
 
     hasKey: (name, prints) => isFirstPrint(db, name, ...prints),
-
     changeKey: (name, print) => changePrint(db, name, print),
 
     announce: (what) => changing(db, { what }, async () => undefined),
 
-    async register({ id, url, certificate = null, version, engine = null }) {
-      const { startedAt, unknown } = await db.transaction().execute(async (trx) => {
-        await sql`delete from replicas where heartbeat_at < ${now} - ${sql.lit(FORGOTTEN_MS)}`.execute(trx)
-        const others = await othersLiving(trx, id, now)
-        if (engine !== null) refuseOtherEngine(id, engine, others)
-        const made = await trx
-          .insertInto('replicas')
-          .values({ id, url, certificate, version, started_at: now, heartbeat_at: now, draining: 0, engine })
-          .onConflict((conflict) =>
-            conflict.column('id').doUpdateSet({
-              url,
-              certificate,
-              version,
-              engine,
-              draining: 0,
-              heartbeat_at: now,
-              started_at: sql<number>`case when replicas.started_at < ${now} then ${now}
-                else replicas.started_at + 1 end`,
-            }),
-          )
-          .returning('started_at')
-          .executeTakeFirstOrThrow()
-        // Fences off an earlier replica with this id.
-        await trx
-          .updateTable('owners')
-          .set((query) => ({ epoch: query('epoch', '+', 1) }))
-          .where('replica_id', '=', id)
-          .execute()
-        const unknown = others.filter((other) => other.engine === null).map((other) => other.id)
-        return { startedAt: made.started_at, unknown }
-      })
-      fence.begin(id, startedAt)
-      await wakeListeners(db)
-      return unknown
-    },
+    register: (...args) => register(db, fence, ...args),
 
     async heartbeat() {
       try {
-        return await beat((beating ??= beats()))
+        return await beat(db, fence, (beating ??= beats()))
       } catch (error) {
         // It may be cut and never answer.
         void beating?.destroy().catch(() => undefined)
@@ -316,85 +232,201 @@ export function storedReplicas(
       }
     },
 
-    async claim(userId) {
-      const { id, startedAt } = self()
-      const isFree = sql`(held.replica_id is null or held.replica_id <> ${id} and not exists (
-        select 1 from replicas where replicas.id = held.replica_id and ${isLiving(now)}))`
-      const { rows } = await sql<{ replica_id: string; epoch: number; before: string | null }>`
-        insert into owners as held (user_id, replica_id, epoch)
-        select cast(${userId} as text), replicas.id, 1 from replicas
-        where id = ${id} and started_at = ${startedAt} and draining = 0 and ${isLiving(now)}
-        on conflict (user_id) do update set
-          replica_id = case when ${isFree} then excluded.replica_id else held.replica_id end,
-          epoch = case when ${isFree} then held.epoch + 1 else held.epoch end
-        returning replica_id, epoch, (
-          select earlier.replica_id from owners as earlier where earlier.user_id = held.user_id
-        ) as before`.execute(db)
-      const [row] = rows
-      if (row === undefined) return undefined
-      const { replica_id: replicaId, epoch, before } = row
-      if (replicaId === id) fence.claimed(userId, epoch)
-      return { replicaId, epoch, before }
-    },
+    claim: (...args) => claim(db, fence, ...args),
 
     release,
 
     async drain() {
-      const { id } = self()
+      const { id } = registeredReplica(fence)
       await db.updateTable('replicas').set({ draining: 1 }).where('id', '=', id).execute()
       await wakeListeners(db)
     },
 
-    async askToDrain(id) {
-      const row = await db
-        .updateTable('replicas')
-        .set({ draining: 1 })
-        .where('id', '=', id)
-        .where(living(now), '=', 1)
-        .returning('id')
-        .executeTakeFirst()
-      await wakeListeners(db)
-      return row !== undefined
-    },
-
-    async unregister() {
-      const { id, startedAt } = self()
-      await db.transaction().execute(async (trx) => {
-        const gone = await trx
-          .deleteFrom('replicas')
-          .where('id', '=', id)
-          .where('started_at', '=', startedAt)
-          .returning('id')
-          .executeTakeFirst()
-        if (gone === undefined) return
-        await trx.updateTable('owners').set({ replica_id: null }).where('replica_id', '=', id).execute()
-      })
-      await wakeListeners(db)
-    },
-
-    async unowned() {
-      const { rows } = await sql<{ user_id: string; replicas: number }>`
-        select wanted.user_id, (
-          select count(*) from replicas where draining = 0 and ${isLiving(now)}
-        ) as replicas
-        from (
-          select distinct user_id from sessions where running_prompt_id is not null
-          union select ${SCHEDULES}
-        ) as wanted where not exists (
-          select 1 from owners join replicas on replicas.id = owners.replica_id
-          where owners.user_id = wanted.user_id and ${isLiving(now)}
-        )`.execute(db)
-      const all = rows.map(({ user_id }) => user_id)
-      const userIds = all.filter((userId) => userId !== SCHEDULES)
-      return { userIds, schedules: all.length > userIds.length, replicas: rows[0]?.replicas ?? 0 }
-    },
-
+    askToDrain: (...args) => askToDrain(db, ...args),
+    unregister: () => unregister(db, fence),
+    unowned: () => findUnowned(db),
     lose: (userId) => fence.lost(userId),
 
     async close() {
       await beating?.destroy()
     },
   }
+}
+
+async function listReplicas(db: Kysely<SessionsSchema>): ReturnType<ReplicaReads['list']> {
+  const now = clock(db)
+  const rows = await db
+    .selectFrom('replicas')
+    .selectAll('replicas')
+    .select(living(now).as('living'))
+    .select((query) =>
+      query
+        .selectFrom('owners')
+        .select((count) => count.fn.countAll<number>().as('people'))
+        .whereRef('owners.replica_id', '=', 'replicas.id')
+        .where('owners.user_id', '!=', SCHEDULES)
+        .as('people'),
+    )
+    .orderBy('id')
+    .execute()
+  return rows.map(({ id, url, certificate, version, draining, ...row }) => ({
+    id,
+    url,
+    ...(certificate === null ? {} : { certificate }),
+    version,
+    draining: draining === 1,
+    living: row.living === 1,
+    people: row.people ?? 0,
+  }))
+}
+
+function registeredReplica({ replica }: Fence): { id: string; startedAt: number } {
+  if (replica === undefined) throw new TypeError('No replica was registered.')
+  return replica
+}
+
+/** `over`: the heartbeat's connection. */
+async function beat(
+  db: Kysely<SessionsSchema>,
+  fence: Fence,
+  over: Kysely<SessionsSchema>,
+): ReturnType<ReplicaRows['heartbeat']> {
+  const now = clock(db)
+  const { id, startedAt } = registeredReplica(fence)
+  const { rows } = await sql<{ draining: number; user_id: string | null; epoch: number | null }>`
+    with beat as (
+      update replicas set heartbeat_at = ${now}
+      where id = ${id} and started_at = ${startedAt} returning id, draining
+    )
+    select beat.draining, owners.user_id, owners.epoch
+    from beat left join owners on owners.replica_id = beat.id`.execute(over)
+  const [first] = rows
+  if (first === undefined) {
+    const other = await db.selectFrom('replicas').select('id').where('id', '=', id).executeTakeFirst()
+    return other === undefined ? 'forgotten' : 'replaced'
+  }
+  const owned = rows.flatMap(({ user_id, epoch }) =>
+    user_id === null || epoch === null ? [] : [{ userId: user_id, epoch: epoch }],
+  )
+  return { draining: first.draining === 1, owned }
+}
+
+async function register(
+  db: Kysely<SessionsSchema>,
+  fence: Fence,
+  { id, url, version, ...replica }: NewReplica,
+): Promise<string[]> {
+  const certificate = replica.certificate ?? null
+  const engine = replica.engine ?? null
+  const now = clock(db)
+  const { startedAt, unknown } = await db.transaction().execute(async (trx) => {
+    await sql`delete from replicas where heartbeat_at < ${now} - ${sql.lit(FORGOTTEN_MS)}`.execute(trx)
+    const others = await othersLiving(trx, id, now)
+    if (engine !== null) refuseOtherEngine(id, engine, others)
+    const made = await trx
+      .insertInto('replicas')
+      .values({ id, url, certificate, version, started_at: now, heartbeat_at: now, draining: 0, engine })
+      .onConflict((conflict) =>
+        conflict.column('id').doUpdateSet({
+          url,
+          certificate,
+          version,
+          engine,
+          draining: 0,
+          heartbeat_at: now,
+          started_at: sql<number>`case when replicas.started_at < ${now} then ${now}
+            else replicas.started_at + 1 end`,
+        }),
+      )
+      .returning('started_at')
+      .executeTakeFirstOrThrow()
+    // Fences off an earlier replica with this id.
+    await trx
+      .updateTable('owners')
+      .set((query) => ({ epoch: query('epoch', '+', 1) }))
+      .where('replica_id', '=', id)
+      .execute()
+    const unknown = others.filter((other) => other.engine === null).map((other) => other.id)
+    return { startedAt: made.started_at, unknown }
+  })
+  fence.begin(id, startedAt)
+  await wakeListeners(db)
+  return unknown
+}
+
+async function claim(
+  db: Kysely<SessionsSchema>,
+  fence: Fence,
+  ...[userId]: Parameters<ReplicaRows['claim']>
+): ReturnType<ReplicaRows['claim']> {
+  const now = clock(db)
+  const { id, startedAt } = registeredReplica(fence)
+  const isFree = sql`(held.replica_id is null or held.replica_id <> ${id} and not exists (
+    select 1 from replicas where replicas.id = held.replica_id and ${isLiving(now)}))`
+  const { rows } = await sql<{ replica_id: string; epoch: number; before: string | null }>`
+    insert into owners as held (user_id, replica_id, epoch)
+    select cast(${userId} as text), replicas.id, 1 from replicas
+    where id = ${id} and started_at = ${startedAt} and draining = 0 and ${isLiving(now)}
+    on conflict (user_id) do update set
+      replica_id = case when ${isFree} then excluded.replica_id else held.replica_id end,
+      epoch = case when ${isFree} then held.epoch + 1 else held.epoch end
+    returning replica_id, epoch, (
+      select earlier.replica_id from owners as earlier where earlier.user_id = held.user_id
+    ) as before`.execute(db)
+  const [row] = rows
+  if (row === undefined) return undefined
+  const { replica_id: replicaId, epoch, before } = row
+  if (replicaId === id) fence.claimed(userId, epoch)
+  return { replicaId, epoch, before }
+}
+
+async function unregister(db: Kysely<SessionsSchema>, fence: Fence): ReturnType<ReplicaRows['unregister']> {
+  const { id, startedAt } = registeredReplica(fence)
+  await db.transaction().execute(async (trx) => {
+    const gone = await trx
+      .deleteFrom('replicas')
+      .where('id', '=', id)
+      .where('started_at', '=', startedAt)
+      .returning('id')
+      .executeTakeFirst()
+    if (gone === undefined) return
+    await trx.updateTable('owners').set({ replica_id: null }).where('replica_id', '=', id).execute()
+  })
+  await wakeListeners(db)
+}
+
+async function findUnowned(db: Kysely<SessionsSchema>): ReturnType<ReplicaRows['unowned']> {
+  const now = clock(db)
+  const { rows } = await sql<{ user_id: string; replicas: number }>`
+    select wanted.user_id, (
+      select count(*) from replicas where draining = 0 and ${isLiving(now)}
+    ) as replicas
+    from (
+      select distinct user_id from sessions where running_prompt_id is not null
+      union select ${SCHEDULES}
+    ) as wanted where not exists (
+      select 1 from owners join replicas on replicas.id = owners.replica_id
+      where owners.user_id = wanted.user_id and ${isLiving(now)}
+    )`.execute(db)
+  const all = rows.map(({ user_id }) => user_id)
+  const userIds = all.filter((userId) => userId !== SCHEDULES)
+  return { userIds, schedules: all.length > userIds.length, replicas: rows[0]?.replicas ?? 0 }
+}
+
+async function askToDrain(
+  db: Kysely<SessionsSchema>,
+  ...[id]: Parameters<ReplicaRows['askToDrain']>
+): ReturnType<ReplicaRows['askToDrain']> {
+  const now = clock(db)
+  const row = await db
+    .updateTable('replicas')
+    .set({ draining: 1 })
+    .where('id', '=', id)
+    .where(living(now), '=', 1)
+    .returning('id')
+    .executeTakeFirst()
+  await wakeListeners(db)
+  return row !== undefined
 }
 
 type OtherReplica = Pick<SessionsSchema['replicas'], 'id' | 'engine'>

@@ -3,7 +3,7 @@
  * pinned by anyone, or was shared within the same time is skipped as a whole.
  */
 import {
-  KEPT_FOR_EVER,
+  RETAINED_FOR_EVER,
   type RetentionDays,
   type RetentionView,
   removedCounts,
@@ -68,7 +68,7 @@ export function retentionReads(db: Kysely<SessionsSchema>): RetentionReads {
   return {
     async get() {
       const row = await db.selectFrom('retention').selectAll().executeTakeFirst()
-      if (row === undefined) return { days: KEPT_FOR_EVER, revision: 0, last: null }
+      if (row === undefined) return { days: RETAINED_FOR_EVER, revision: 0, last: null }
       const removed = removedCounts.parse(JSON.parse(row.removed ?? '{}'))
       return {
         days: retentionDays.parse(JSON.parse(row.days)),
@@ -101,27 +101,7 @@ export function storedRetention(
       const row = { ran_at: at, removed: JSON.stringify(removed) }
       await db.updateTable('retention').set(row).execute()
     },
-    async aged(kind, before, limit, after) {
-      const { rows } = await sql<{ id: string; user_id: string; updated_at: number; bytes: number | null }>`
-        select s.id, s.user_id, s.updated_at, ${BYTES[kind](before)} as bytes from sessions s
-        where s.user_id != ${NO_USER} and s.created_at < ${before} and s.running_prompt_id is null
-          and ${CONCERNED[kind](before)}
-          and (s.updated_at > ${after?.updatedAt ?? -1}
-            or (s.updated_at = ${after?.updatedAt ?? -1} and s.id > ${after?.id ?? ''}))
-          and not exists (select 1 from approvals a
-            where a.session_id = s.id and a.answered_at is null and a.expires_at > ${Date.now()})
-          and not exists (select 1 from chat_marks m where m.session_id = s.id and m.pinned = 1)
-          and not exists (select 1 from shares h where h.session_id = s.id and h.created_at >= ${before})
-          and not exists (select 1 from snapshots p where p.session_id = s.id and p.created_at >= ${before})
-        order by s.updated_at, s.id limit ${limit}
-      `.execute(db)
-      return rows.map((row) => ({
-        id: row.id,
-        userId: row.user_id,
-        updatedAt: row.updated_at,
-        bytes: row.bytes ?? 0,
-      }))
-    },
+    aged: (...args) => agedChats(db, ...args),
     async imagesOf(sessionId, before) {
       const { rows } = await sql<{ count: number; bytes: number | null }>`
         select count(*) as count, sum(length(json)) as bytes from events
@@ -129,86 +109,8 @@ export function storedRetention(
       `.execute(db)
       return { count: rows[0]?.count ?? 0, bytes: rows[0]?.bytes ?? 0 }
     },
-    async removeOutputs(sessionId, before) {
-      const isOld = sql<boolean>`stored_bytes > 0 and ${ENDED_AT} < ${before}`
-      // Marked first, so that no read finds a partial output.
-      const count = await commits.run(async (trx) => {
-        const gone = await trx
-          .selectFrom('outputs')
-          .select(({ fn }) => [fn.countAll<number>().as('count'), fn.sum<number>('stored_bytes').as('bytes')])
-          .where('session_id', '=', sessionId)
-          .where(isOld)
-          .executeTakeFirstOrThrow()
-        await trx
-          .updateTable('outputs')
-          .set({ stored_bytes: 0, cut: 'retention' })
-          .where('session_id', '=', sessionId)
-          .where(isOld)
-          .execute()
-        await trx
-          .updateTable('sessions')
-          .set((query) => ({ stored_bytes: query('stored_bytes', '-', gone.bytes ?? 0) }))
-          .where('id', '=', sessionId)
-          .execute()
-        return gone.count
-      })
-      for (;;) {
-        const left = await commits.run(async (trx) => {
-          const { rows } = await sql<{ call_id: string; start_at: number }>`
-            select c.call_id, c.start_at from output_chunks c
-            inner join outputs on outputs.session_id = c.session_id and outputs.call_id = c.call_id
-            where c.session_id = ${sessionId} and outputs.stored_bytes = 0
-            limit ${PER_COMMIT}
-          `.execute(trx)
-          for (const { call_id, start_at } of rows)
-            await trx
-              .deleteFrom('output_chunks')
-              .where('session_id', '=', sessionId)
-              .where('call_id', '=', call_id)
-              .where('start_at', '=', start_at)
-              .execute()
-          return rows.length
-        })
-        if (left < PER_COMMIT) return count
-      }
-    },
-    async removeImages(sessionId, before) {
-      let removed = 0
-      for (let after = 0; ;) {
-        const seq = await commits.run(async (trx) => {
-          const { rows } = await sql<{ seq: number; json: string }>`
-            select seq, json from events
-            where session_id = ${sessionId} and seq > ${after} and at < ${before} and ${HAS_IMAGE}
-            order by seq limit 1
-          `.execute(trx)
-          const [row] = rows
-          if (row === undefined) {
-            await sql`
-              update sessions set images_gone_seq = coalesce(
-                (select max(e.seq) from events e where e.session_id = sessions.id and e.at < ${before}), 0)
-              where id = ${sessionId}
-            `.execute(trx)
-            return undefined
-          }
-          const json = JSON.stringify(withoutImages(JSON.parse(row.json), () => (removed += 1)))
-          const less = Buffer.byteLength(row.json) - Buffer.byteLength(json)
-          await trx
-            .updateTable('events')
-            .set({ json })
-            .where('session_id', '=', sessionId)
-            .where('seq', '=', row.seq)
-            .execute()
-          await trx
-            .updateTable('sessions')
-            .set((query) => ({ stored_bytes: query('stored_bytes', '-', less) }))
-            .where('id', '=', sessionId)
-            .execute()
-          return row.seq
-        })
-        if (seq === undefined) return removed
-        after = seq
-      }
-    },
+    removeOutputs: (...args) => removeOutputs(commits, ...args),
+    removeImages: (...args) => removeImages(commits, ...args),
     async usageBefore(at) {
       const { rows } = await sql<{ count: number; oldest: number | null }>`
         select count(*) as count, min(at) as oldest from usage where at < ${at}
@@ -216,22 +118,140 @@ export function storedRetention(
       const count = rows[0]?.count ?? 0
       return { count, bytes: count * 200, oldest: rows[0]?.oldest ?? null }
     },
-    removeUsage: (before) =>
-      commits.run(async (trx) => {
-        const day = Math.floor(before / DAY_MS)
-        const statements: RawBuilder<unknown>[] = [
-          sql`delete from usage where id in (select id from usage where at < ${before} limit ${ROWS_PER_COMMIT})`,
-          sql`delete from runs where id in (
-            select id from runs where ended_at < ${before} limit ${ROWS_PER_COMMIT})`,
-          sql`delete from usage_days where day < ${day}`,
-          sql`delete from tool_days where day < ${day}`,
-        ]
-        let removed = 0
-        for (const statement of statements)
-          removed += Number((await statement.execute(trx)).numAffectedRows ?? 0)
-        return removed
-      }),
+    removeUsage: (...args) => removeUsage(commits, ...args),
   }
+}
+
+async function agedChats(
+  db: Kysely<SessionsSchema>,
+  ...[kind, before, limit, after]: Parameters<RetentionRows['aged']>
+): ReturnType<RetentionRows['aged']> {
+  const { rows } = await sql<{ id: string; user_id: string; updated_at: number; bytes: number | null }>`
+    select s.id, s.user_id, s.updated_at, ${BYTES[kind](before)} as bytes from sessions s
+    where s.user_id != ${NO_USER} and s.created_at < ${before} and s.running_prompt_id is null
+      and ${CONCERNED[kind](before)}
+      and (s.updated_at > ${after?.updatedAt ?? -1}
+        or (s.updated_at = ${after?.updatedAt ?? -1} and s.id > ${after?.id ?? ''}))
+      and not exists (select 1 from approvals a
+        where a.session_id = s.id and a.answered_at is null and a.expires_at > ${Date.now()})
+      and not exists (select 1 from chat_marks m where m.session_id = s.id and m.pinned = 1)
+      and not exists (select 1 from shares h where h.session_id = s.id and h.created_at >= ${before})
+      and not exists (select 1 from snapshots p where p.session_id = s.id and p.created_at >= ${before})
+    order by s.updated_at, s.id limit ${limit}
+  `.execute(db)
+  return rows.map((row) => ({
+    id: row.id,
+    userId: row.user_id,
+    updatedAt: row.updated_at,
+    bytes: row.bytes ?? 0,
+  }))
+}
+
+async function removeOutputs(
+  commits: GroupCommit<SessionsSchema>,
+  ...[sessionId, before]: Parameters<RetentionRows['removeOutputs']>
+): ReturnType<RetentionRows['removeOutputs']> {
+  const isOld = sql<boolean>`stored_bytes > 0 and ${ENDED_AT} < ${before}`
+  // Marked first, so that no read finds a partial output.
+  const count = await commits.run(async (trx) => {
+    const gone = await trx
+      .selectFrom('outputs')
+      .select(({ fn }) => [fn.countAll<number>().as('count'), fn.sum<number>('stored_bytes').as('bytes')])
+      .where('session_id', '=', sessionId)
+      .where(isOld)
+      .executeTakeFirstOrThrow()
+    await trx
+      .updateTable('outputs')
+      .set({ stored_bytes: 0, cut: 'retention' })
+      .where('session_id', '=', sessionId)
+      .where(isOld)
+      .execute()
+    await trx
+      .updateTable('sessions')
+      .set((query) => ({ stored_bytes: query('stored_bytes', '-', gone.bytes ?? 0) }))
+      .where('id', '=', sessionId)
+      .execute()
+    return gone.count
+  })
+  for (;;) {
+    const left = await commits.run(async (trx) => {
+      const { rows } = await sql<{ call_id: string; start_at: number }>`
+        select c.call_id, c.start_at from output_chunks c
+        inner join outputs on outputs.session_id = c.session_id and outputs.call_id = c.call_id
+        where c.session_id = ${sessionId} and outputs.stored_bytes = 0
+        limit ${PER_COMMIT}
+      `.execute(trx)
+      for (const { call_id, start_at } of rows)
+        await trx
+          .deleteFrom('output_chunks')
+          .where('session_id', '=', sessionId)
+          .where('call_id', '=', call_id)
+          .where('start_at', '=', start_at)
+          .execute()
+      return rows.length
+    })
+    if (left < PER_COMMIT) return count
+  }
+}
+
+async function removeImages(
+  commits: GroupCommit<SessionsSchema>,
+  ...[sessionId, before]: Parameters<RetentionRows['removeImages']>
+): ReturnType<RetentionRows['removeImages']> {
+  let removed = 0
+  for (let after = 0; ;) {
+    const seq = await commits.run(async (trx) => {
+      const { rows } = await sql<{ seq: number; json: string }>`
+        select seq, json from events
+        where session_id = ${sessionId} and seq > ${after} and at < ${before} and ${HAS_IMAGE}
+        order by seq limit 1
+      `.execute(trx)
+      const [row] = rows
+      if (row === undefined) {
+        await sql`
+          update sessions set images_gone_seq = coalesce(
+            (select max(e.seq) from events e where e.session_id = sessions.id and e.at < ${before}), 0)
+          where id = ${sessionId}
+        `.execute(trx)
+        return undefined
+      }
+      const json = JSON.stringify(withoutImages(JSON.parse(row.json), () => (removed += 1)))
+      const less = Buffer.byteLength(row.json) - Buffer.byteLength(json)
+      await trx
+        .updateTable('events')
+        .set({ json })
+        .where('session_id', '=', sessionId)
+        .where('seq', '=', row.seq)
+        .execute()
+      await trx
+        .updateTable('sessions')
+        .set((query) => ({ stored_bytes: query('stored_bytes', '-', less) }))
+        .where('id', '=', sessionId)
+        .execute()
+      return row.seq
+    })
+    if (seq === undefined) return removed
+    after = seq
+  }
+}
+
+function removeUsage(
+  commits: GroupCommit<SessionsSchema>,
+  ...[before]: Parameters<RetentionRows['removeUsage']>
+): ReturnType<RetentionRows['removeUsage']> {
+  return commits.run(async (trx) => {
+    const day = Math.floor(before / DAY_MS)
+    const statements: RawBuilder<unknown>[] = [
+      sql`delete from usage where id in (select id from usage where at < ${before} limit ${ROWS_PER_COMMIT})`,
+      sql`delete from runs where id in (
+        select id from runs where ended_at < ${before} limit ${ROWS_PER_COMMIT})`,
+      sql`delete from usage_days where day < ${day}`,
+      sql`delete from tool_days where day < ${day}`,
+    ]
+    let removed = 0
+    for (const statement of statements) removed += Number((await statement.execute(trx)).numAffectedRows ?? 0)
+    return removed
+  })
 }
 
 const HAS_IMAGE = sql`json like '%"mimeType":"image/%' and length(json) > ${sql.lit(2_000)}`

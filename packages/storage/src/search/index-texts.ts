@@ -35,9 +35,9 @@ export async function indexEvents(
   const titles = found.filter(({ searchable }) => searchable.kind === 'title')
   if (titles.length > 0) await removeTitle(trx, session.id)
   const last = titles.at(-1)
-  const kept = found.filter((one) => one.searchable.kind !== 'title' || one === last)
-  for (let from = 0; from < kept.length; from += TEXTS_PER_INSERT)
-    await insertTexts(trx, session, kept.slice(from, from + TEXTS_PER_INSERT))
+  const indexed = found.filter((one) => one.searchable.kind !== 'title' || one === last)
+  for (let from = 0; from < indexed.length; from += TEXTS_PER_INSERT)
+    await insertTexts(trx, session, indexed.slice(from, from + TEXTS_PER_INSERT))
 }
 
 interface FoundWords {

@@ -166,9 +166,9 @@ const SNIPPET = 180
 /** Characters before the first match. */
 const BEFORE = 50
 /** Inspected matches: a long text repeats itself. */
-const MOST_PLACES = 500
+const MOST_MATCHES = 500
 
-interface Place {
+interface Match {
   term: number
   start: number
   end: number
@@ -176,8 +176,8 @@ interface Place {
 
 /** A piece of `text` with as many different terms as possible, and marked matches. */
 export function snippetOf(text: string, terms: readonly Term[]): SnippetPart[] {
-  const places = placesOf(text, terms)
-  const from = startOf(text, bestStart(places))
+  const matches = matchesOf(text, terms)
+  const from = startOf(text, bestStart(matches))
   const until = Math.min(text.length, from + SNIPPET)
   const parts: SnippetPart[] = []
   const add = (piece: string, match: boolean): void => {
@@ -186,7 +186,7 @@ export function snippetOf(text: string, terms: readonly Term[]): SnippetPart[] {
   }
   let at = from
   if (from > 0) add('… ', false)
-  for (const { start, end } of places) {
+  for (const { start, end } of matches) {
     if (start < at || end > until) continue
     add(text.slice(at, start), false)
     add(text.slice(start, end), true)
@@ -203,8 +203,8 @@ export function snippetOf(text: string, terms: readonly Term[]): SnippetPart[] {
   return parts
 }
 
-function placesOf(text: string, terms: readonly Term[]): Place[] {
-  const places: Place[] = []
+function matchesOf(text: string, terms: readonly Term[]): Match[] {
+  const matches: Match[] = []
   const words: Word[] = []
   const longest = Math.max(1, ...terms.map((term) => term.words.length))
   for (const word of wordsOf(text)) {
@@ -218,24 +218,24 @@ function placesOf(text: string, terms: readonly Term[]): Place[] {
         const here = last[at]?.word ?? ''
         return open && at === wanted.length - 1 ? here.startsWith(one) : here === one
       })
-      if (found) places.push({ term: index, start: first.start, end: word.end })
+      if (found) matches.push({ term: index, start: first.start, end: word.end })
     }
-    if (places.length >= MOST_PLACES) break
+    if (matches.length >= MOST_MATCHES) break
   }
-  return places.toSorted((a, b) => a.start - b.start || b.end - a.end)
+  return matches.toSorted((a, b) => a.start - b.start || b.end - a.end)
 }
 
 /** The start of the window with the most different terms. */
-function bestStart(places: readonly Place[]): number {
-  let best = { start: places[0]?.start ?? 0, count: 0 }
-  for (const [index, { start }] of places.entries()) {
+function bestStart(matches: readonly Match[]): number {
+  let best = { start: matches[0]?.start ?? 0, count: 0 }
+  for (const [index, { start }] of matches.entries()) {
     const seen = new Set<number>()
-    for (const place of places.slice(index)) {
-      if (place.end > start + SNIPPET - BEFORE) break
-      seen.add(place.term)
+    for (const match of matches.slice(index)) {
+      if (match.end > start + SNIPPET - BEFORE) break
+      seen.add(match.term)
     }
     if (seen.size > best.count) best = { start, count: seen.size }
-    if (seen.size === new Set(places.map(({ term }) => term)).size) break
+    if (seen.size === new Set(matches.map(({ term }) => term)).size) break
   }
   return best.start
 }

@@ -8,8 +8,8 @@ import type { SearchIndex } from './table.ts'
 import type { Term } from './text.ts'
 
 /** Limits of a vector: positions of one word, and the highest position, which later words share. */
-const MOST_PLACES = 255
-const LAST_PLACE = 16_383
+const MOST_POSITIONS = 255
+const LAST_POSITION = 16_383
 
 export const tsvector: SearchIndex = {
   idType: 'bigint',
@@ -67,16 +67,16 @@ function nextNumber(end: number): number {
 }
 
 function vectorOf(words: string, scope: readonly string[]): string {
-  const places = new Map<string, number[]>()
+  const positions = new Map<string, number[]>()
   for (const [index, word] of words.trimEnd().split(' ').entries()) {
-    const of = places.get(word)
-    if (of === undefined) places.set(word, [index + 1])
-    else if (of.length < MOST_PLACES) of.push(index + 1)
+    const of = positions.get(word)
+    if (of === undefined) positions.set(word, [index + 1])
+    else if (of.length < MOST_POSITIONS) of.push(index + 1)
   }
   return [
     ...scope.map((word) => quoted(scoped(word))),
-    ...[...places].map(
-      ([word, of]) => `${quoted(word)}:${of.map((place) => Math.min(place, LAST_PLACE)).join(',')}`,
+    ...[...positions].map(
+      ([word, of]) => `${quoted(word)}:${of.map((position) => Math.min(position, LAST_POSITION)).join(',')}`,
     ),
   ].join(' ')
 }

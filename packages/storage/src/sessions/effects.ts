@@ -47,9 +47,9 @@ export async function applyEffects(
     const charged = { id: session.id, userId: effects.chargedTo ?? session.userId }
     await recordRun(trx, charged, effects.runningPromptId, at)
   }
-  if (effects.notices !== undefined) {
-    const approvers = await approverNotifications(trx, session.id, effects.notices, at)
-    await insertNotifications(trx, session.id, [...effects.notices, ...approvers], at)
+  if (effects.notifications !== undefined) {
+    const approvers = await approverNotifications(trx, session.id, effects.notifications, at)
+    await insertNotifications(trx, session.id, [...effects.notifications, ...approvers], at)
   }
   for (const line of effects.audit ?? []) await appendAudit(trx, line)
   if (effects.rules !== undefined) await insertRules(trx, session.userId, effects.rules)
@@ -62,10 +62,10 @@ export async function applyEffects(
 async function approverNotifications(
   trx: Trx,
   sessionId: string,
-  notices: readonly NewNotification[],
+  notifications: readonly NewNotification[],
   at: number,
 ): Promise<NewNotification[]> {
-  const asked = notices.filter(({ kind }) => kind === 'approval')
+  const asked = notifications.filter(({ kind }) => kind === 'approval')
   if (asked.length === 0) return []
   const approvers = await trx
     .selectFrom('shares')

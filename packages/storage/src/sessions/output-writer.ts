@@ -150,8 +150,8 @@ async function writeCall(
   }
   const inOrder = takeInOrder(owned, start, callId)
   const { fresh, end } = inOrder
-  const tell = [...refuse, ...inOrder.tell]
-  if (end === start && (row !== undefined || inOrder.tell.length === 0)) return tell
+  const settle = [...refuse, ...inOrder.settle]
+  if (end === start && (row !== undefined || inOrder.settle.length === 0)) return settle
 
   await insertChunks(trx, sessionId, callId, start, Buffer.concat(fresh))
   await saveCounts(trx, call, { stored_bytes: end, total_bytes: Math.max(end, row?.total_bytes ?? 0) })
@@ -160,7 +160,7 @@ async function writeCall(
     .set((query) => ({ stored_bytes: query('stored_bytes', '+', end - start) }))
     .where('id', '=', sessionId)
     .execute()
-  return [...tell, () => room.stored(session.user_id, end - start)]
+  return [...settle, () => room.stored(session.user_id, end - start)]
 }
 
 /** Retention only removes outputs of ended calls. */
@@ -185,22 +185,22 @@ function takeInOrder(
   pieces: readonly Pending[],
   start: number,
   callId: string,
-): { fresh: Uint8Array[]; end: number; tell: (() => void)[] } {
+): { fresh: Uint8Array[]; end: number; settle: (() => void)[] } {
   const fresh: Uint8Array[] = []
-  const tell: (() => void)[] = []
+  const settle: (() => void)[] = []
   let end = start
   for (const piece of pieces) {
     if (piece.offset > end) {
       const message = `Output of ${callId} is stored up to byte ${end}; a piece at ${piece.offset} would leave a hole.`
-      tell.push(() => piece.reject(new SandlotError('bad_request', message)))
+      settle.push(() => piece.reject(new SandlotError('bad_request', message)))
       continue
     }
     const bytes = piece.bytes.subarray(Math.min(piece.bytes.length, end - piece.offset))
     fresh.push(bytes)
     end += bytes.length
-    tell.push(() => piece.resolve(undefined))
+    settle.push(() => piece.resolve(undefined))
   }
-  return { fresh, end, tell }
+  return { fresh, end, settle }
 }
 
 async function insertChunks(

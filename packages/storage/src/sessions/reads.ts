@@ -1,7 +1,7 @@
 /** The reads of the sessions store, the same for the writer and for read-only processes. */
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { auditReads } from '../audit/audit.ts'
-import { readNotices } from '../shares/notifications.ts'
+import { readNotifications } from '../shares/notifications.ts'
 import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
 import { MAX_CHUNK_BYTES } from './output-writer.ts'
 import { storedLedger } from '../replicas/ledger.ts'
@@ -37,44 +37,7 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
 
     search: (who, query) => searchTexts(db, who, query),
 
-    async listSessions(who, page = {}) {
-      const limit = page.limit ?? PAGE
-      const { before, cwd, title, kept, waiting = false } = page
-      const userId = typeof who === 'string' ? who : who.id
-      // One condition for both would scan the chats of all users.
-      const parts = typeof who === 'string' ? [ownedBy(who)] : [ownedBy(who.id), sharedWith(who, Date.now())]
-      const wanted = parts.map((part) =>
-        sessionRows(db)
-          .where(part)
-          .$if(cwd !== undefined, (query) => query.where('cwd', '=', cwd ?? ''))
-          .$if(kept !== undefined, (query) => query.where(matchesMarks(userId, kept ?? {})))
-          .$if(title !== undefined, (query) => query.where(titleHas(title ?? '')))
-          .$if(waiting, (query) => query.where(hasWaiting)),
-      )
-      const pages = await Promise.all(
-        wanted.map((query) =>
-          query
-            .$if(before !== undefined, (older) => older.where('updated_at', '<', before ?? 0))
-            .orderBy('updated_at', 'desc')
-            .orderBy('id')
-            .limit(limit)
-            .execute(),
-        ),
-      )
-      const rows = pages
-        .flat()
-        .toSorted((a, b) => b.updated_at - a.updated_at)
-        .slice(0, limit)
-      const last = rows.at(-1)
-      if (last === undefined || rows.length < limit) return rows.map(toSessionRow)
-      // The cursor is a time: rows of the same millisecond stay on one page, or the next page would
-      // miss some.
-      const known = new Set(rows.map(({ id }) => id))
-      const ties = await Promise.all(
-        wanted.map((query) => query.where('updated_at', '=', last.updated_at).orderBy('id').execute()),
-      )
-      return [...rows, ...ties.flat().filter(({ id }) => !known.has(id))].map(toSessionRow)
-    },
+    listSessions: (...args) => listSessions(db, ...args),
 
     readEvents: (sessionId, after = 0, limit) => readEvents(db, sessionId, { after, limit }),
 
@@ -98,31 +61,9 @@ export function sessionReads(db: Kysely<SessionsSchema>): Omit<SessionReader, 'c
       return row === undefined ? undefined : toOutputRow(row)
     },
 
-    noticesAfter: (id, limit) => readNotices(db, id, limit),
+    notificationsAfter: (id, limit) => readNotifications(db, id, limit),
 
-    async readOutput(sessionId, callId, from, to) {
-      // A reader of a long output requests piece after piece, and would otherwise block the process
-      // throughout.
-      await pauseWhenDue()
-      const rows = await db
-        .selectFrom('output_chunks')
-        .select(['start_at', 'bytes'])
-        .where('session_id', '=', sessionId)
-        .where('call_id', '=', callId)
-        // The chunk that contains `from` begins at most one chunk before it.
-        .where('start_at', '>', from - MAX_CHUNK_BYTES)
-        .where('start_at', '<', to)
-        .orderBy('start_at')
-        .execute()
-      const parts = rows.map((row) =>
-        row.bytes.subarray(Math.max(0, from - row.start_at), Math.max(0, to - row.start_at)),
-      )
-      const [first, ...others] = parts
-      // A piece of one chunk need not be copied.
-      const { buffer, byteOffset, length } =
-        first !== undefined && others.length === 0 ? first : Buffer.concat(parts)
-      return new Uint8Array(buffer, byteOffset, length)
-    },
+    readOutput: (...args) => readOutput(db, ...args),
   }
 }
 
@@ -130,6 +71,75 @@ type SessionsWhere = ExpressionBuilder<SessionsSchema, 'sessions'>
 
 function ownedBy(userId: string) {
   return (query: SessionsWhere) => query('user_id', '=', userId)
+}
+
+async function listSessions(
+  db: Kysely<SessionsSchema>,
+  ...[who, page = {}]: Parameters<SessionReader['listSessions']>
+): ReturnType<SessionReader['listSessions']> {
+  const limit = page.limit ?? PAGE
+  const { before, cwd, title, marks, waiting = false } = page
+  const userId = typeof who === 'string' ? who : who.id
+  // One condition for both would scan the chats of all users.
+  const parts = typeof who === 'string' ? [ownedBy(who)] : [ownedBy(who.id), sharedWith(who, Date.now())]
+  const wanted = parts.map((part) =>
+    sessionRows(db)
+      .where(part)
+      .$if(cwd !== undefined, (query) => query.where('cwd', '=', cwd ?? ''))
+      .$if(marks !== undefined, (query) => query.where(matchesMarks(userId, marks ?? {})))
+      .$if(title !== undefined, (query) => query.where(titleHas(title ?? '')))
+      .$if(waiting, (query) => query.where(hasWaiting)),
+  )
+  const pages = await Promise.all(
+    wanted.map((query) =>
+      query
+        .$if(before !== undefined, (older) => older.where('updated_at', '<', before ?? 0))
+        .orderBy('updated_at', 'desc')
+        .orderBy('id')
+        .limit(limit)
+        .execute(),
+    ),
+  )
+  const rows = pages
+    .flat()
+    .toSorted((a, b) => b.updated_at - a.updated_at)
+    .slice(0, limit)
+  const last = rows.at(-1)
+  if (last === undefined || rows.length < limit) return rows.map(toSessionRow)
+  // The cursor is a time: rows of the same millisecond stay on one page, or the next page would
+  // miss some.
+  const known = new Set(rows.map(({ id }) => id))
+  const ties = await Promise.all(
+    wanted.map((query) => query.where('updated_at', '=', last.updated_at).orderBy('id').execute()),
+  )
+  return [...rows, ...ties.flat().filter(({ id }) => !known.has(id))].map(toSessionRow)
+}
+
+async function readOutput(
+  db: Kysely<SessionsSchema>,
+  ...[sessionId, callId, from, to]: Parameters<SessionReader['readOutput']>
+): ReturnType<SessionReader['readOutput']> {
+  // A reader of a long output requests piece after piece, and would otherwise block the process
+  // throughout.
+  await pauseWhenDue()
+  const rows = await db
+    .selectFrom('output_chunks')
+    .select(['start_at', 'bytes'])
+    .where('session_id', '=', sessionId)
+    .where('call_id', '=', callId)
+    // The chunk that contains `from` begins at most one chunk before it.
+    .where('start_at', '>', from - MAX_CHUNK_BYTES)
+    .where('start_at', '<', to)
+    .orderBy('start_at')
+    .execute()
+  const parts = rows.map((row) =>
+    row.bytes.subarray(Math.max(0, from - row.start_at), Math.max(0, to - row.start_at)),
+  )
+  const [first, ...others] = parts
+  // A piece of one chunk need not be copied.
+  const { buffer, byteOffset, length } =
+    first !== undefined && others.length === 0 ? first : Buffer.concat(parts)
+  return new Uint8Array(buffer, byteOffset, length)
 }
 
 /** Others' chats that are shared with them or their teams. */

@@ -53,7 +53,7 @@ export interface SessionReader {
       /** True: only with a pending approval. */
       waiting?: boolean
       /** Only with these marks. */
-      kept?: MarksFilter
+      marks?: MarksFilter
     },
   ): Promise<SessionRow[]>
   /** Hits in the reader's own chats and in those shared with them. */
@@ -64,7 +64,7 @@ export interface SessionReader {
   /** For all calls of a session. */
   outputsOf(sessionId: string): Promise<OutputRow[]>
   /** Rows of the outbox with a larger id, in order. */
-  noticesAfter(id: number, limit: number): Promise<NotificationRow[]>
+  notificationsAfter(id: number, limit: number): Promise<NotificationRow[]>
   /** Stored bytes `[from, to)`; shorter if fewer are stored. */
   readOutput(sessionId: string, callId: string, from: number, to: number): Promise<Uint8Array>
   close(): Promise<void>
@@ -150,7 +150,7 @@ export interface SessionStore extends SessionReader, SessionRecords {
   readonly chats: ChatRows
   readonly agentSettings: AgentSettingsRows
   readonly modelEndpoints: ModelEndpointRows
-  readonly line: PromptQueueRows
+  readonly promptQueue: PromptQueueRows
   readonly mcpServers: McpServerRows
   /** Once a replica is registered, writes with an epoch require a claim on the session's user. */
   readonly replicas: ReplicaRows

@@ -4,7 +4,7 @@ import { isLive, metaOf } from '@sandlot/shared/chat/events'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Kysely, Transaction } from 'kysely'
 import { applyEffects, sessionChanges } from './effects.ts'
-import { keepIn } from '../shares/chats.ts'
+import { addToProject } from '../shares/chats.ts'
 import { forkSession } from './fork.ts'
 import { readEvents, sessionRows } from './reads.ts'
 import { removeSession } from './remove.ts'
@@ -37,7 +37,7 @@ type Writes = Omit<
   | 'chats'
   | 'agentSettings'
   | 'modelEndpoints'
-  | 'line'
+  | 'promptQueue'
   | 'mcpServers'
   | 'replicas'
   | 'appendOutput'
@@ -51,33 +51,7 @@ export function sessionWrites(
   fence: Fence,
 ): Writes {
   return {
-    async createSession({ id, userId, cwd, mode, at, project }, events = []) {
-      const row = await commits.run(async (trx) => {
-        const made = await trx
-          .insertInto('sessions')
-          .values({
-            id,
-            user_id: userId,
-            cwd,
-            title: null,
-            mode,
-            created_at: at,
-            updated_at: at,
-            last_seq: 0,
-            running_prompt_id: null,
-            owner_epoch: 0,
-          })
-          .onConflict((conflict) => conflict.column('id').doNothing())
-          .returningAll()
-          .executeTakeFirst()
-        if (made !== undefined && events.length > 0) await appendAll(trx, id, events, {}, undefined, fence)
-        if (made !== undefined && project !== undefined) await keepIn(trx, userId, id, project)
-        return made
-      })
-      if (row === undefined) throw new SandlotError('conflict', `There is a session ${id} already.`)
-      const updated_at = events.reduce((latest, event) => Math.max(latest, metaOf(event).at), at)
-      return toSessionRow({ ...row, last_seq: events.length, updated_at, waiting: 0 })
-    },
+    createSession: (...args) => createSession(commits, fence, ...args),
 
     missingRoom: (userId, bytes) => room.missing(userId, bytes),
 
@@ -92,36 +66,9 @@ export function sessionWrites(
       if (userId !== undefined) room.changed(userId)
     },
 
-    async takeOver(sessionId) {
-      const row = await commits.run(async (trx) => {
-        const taken = await trx
-          .updateTable('sessions')
-          .set((query) => ({ owner_epoch: query('owner_epoch', '+', 1) }))
-          .where('id', '=', sessionId)
-          .returning(['owner_epoch', 'last_seq', 'user_id'])
-          .$if(fence.replica !== undefined, (query) =>
-            query.returning(fence.ownerEpoch('locked').as('owned')),
-          )
-          .executeTakeFirst()
-        if (taken !== undefined && !fence.admits(taken.user_id, taken.owned)) throw notOwner(sessionId)
-        return taken
-      })
-      if (row === undefined) throw noSession(sessionId)
-      // Outside the transaction, which all other writes would wait for: nothing up to this number
-      // can change.
-      return { epoch: row.owner_epoch, events: await readEvents(db, sessionId, { upTo: row.last_seq }) }
-    },
+    takeOver: (...args) => takeOver(db, commits, fence, ...args),
 
-    async checkOwner(sessionId, epoch) {
-      const row = await db
-        .selectFrom('sessions')
-        .select(['owner_epoch', 'user_id'])
-        .$if(fence.replica !== undefined, (query) => query.select(fence.ownerEpoch('read').as('owned')))
-        .where('id', '=', sessionId)
-        .executeTakeFirst()
-      if (row === undefined) throw noSession(sessionId)
-      if (row.owner_epoch !== epoch || !fence.admits(row.user_id, row.owned)) throw notOwner(sessionId)
-    },
+    checkOwner: (...args) => checkOwner(db, fence, ...args),
 
     async append(sessionId, events, effects = {}, epoch, after) {
       const live = events.find(isLive)
@@ -143,48 +90,133 @@ export function sessionWrites(
       return row === undefined ? undefined : { sessionId: row.session_id, promptId: row.prompt_id }
     },
 
-    async unfinished(userIds) {
-      const rows = await sessionRows(db)
-        .where('running_prompt_id', 'is not', null)
-        .$if(userIds !== undefined, (query) => query.where('user_id', 'in', [...(userIds ?? [])]))
-        .orderBy('updated_at')
-        .execute()
-      return rows.map(toSessionRow)
-    },
+    unfinished: (...args) => unfinished(db, ...args),
 
     spentSince: (userId, at, now) => spentSince(db, userId, at, now),
     spentTogether: (of, at, now) => spentTogether(db, of, dayOf(at), now),
 
-    async asksSince(userId, at) {
-      const rows = await db
-        .selectFrom('approvals')
-        .innerJoin('sessions', 'sessions.id', 'approvals.session_id')
-        .select(['sessions.id', (query) => query.fn.countAll<number>().as('asks')])
-        .where('sessions.user_id', '=', userId)
-        .where('approvals.asked_at', '>=', at)
-        .where((query) =>
-          query.or([
-            query('approvals.answered_by', 'is', null),
-            query('approvals.answered_by', 'in', ['user', 'expiry']),
-          ]),
-        )
-        .groupBy('sessions.id')
-        .orderBy((query) => query.fn.max('approvals.asked_at'), 'desc')
-        .orderBy('sessions.id')
-        .execute()
-      return rows.map(({ id, asks }) => ({ sessionId: id, asks }))
-    },
+    asksSince: (...args) => asksSince(db, ...args),
 
-    async approval(sessionId, toolCallId) {
-      const row = await db
-        .selectFrom('approvals')
-        .selectAll()
-        .where('session_id', '=', sessionId)
-        .where('tool_call_id', '=', toolCallId)
-        .executeTakeFirst()
-      return row === undefined ? undefined : toApprovalRow(row)
-    },
+    approval: (...args) => findApproval(db, ...args),
   }
+}
+
+async function createSession(
+  commits: GroupCommit<SessionsSchema>,
+  fence: Fence,
+  ...[{ id, userId, cwd, mode, at, project }, events = []]: Parameters<SessionStore['createSession']>
+): ReturnType<SessionStore['createSession']> {
+  const row = await commits.run(async (trx) => {
+    const made = await trx
+      .insertInto('sessions')
+      .values({
+        id,
+        user_id: userId,
+        cwd,
+        title: null,
+        mode,
+        created_at: at,
+        updated_at: at,
+        last_seq: 0,
+        running_prompt_id: null,
+        owner_epoch: 0,
+      })
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .returningAll()
+      .executeTakeFirst()
+    if (made !== undefined && events.length > 0) await appendAll(trx, id, events, {}, undefined, fence)
+    if (made !== undefined && project !== undefined) await addToProject(trx, userId, id, project)
+    return made
+  })
+  if (row === undefined) throw new SandlotError('conflict', `There is a session ${id} already.`)
+  const updated_at = events.reduce((latest, event) => Math.max(latest, metaOf(event).at), at)
+  return toSessionRow({ ...row, last_seq: events.length, updated_at, waiting: 0 })
+}
+
+async function takeOver(
+  db: Kysely<SessionsSchema>,
+  commits: GroupCommit<SessionsSchema>,
+  fence: Fence,
+  ...[sessionId]: Parameters<SessionStore['takeOver']>
+): ReturnType<SessionStore['takeOver']> {
+  const row = await commits.run(async (trx) => {
+    const taken = await trx
+      .updateTable('sessions')
+      .set((query) => ({ owner_epoch: query('owner_epoch', '+', 1) }))
+      .where('id', '=', sessionId)
+      .returning(['owner_epoch', 'last_seq', 'user_id'])
+      .$if(fence.replica !== undefined, (query) => query.returning(fence.ownerEpoch('locked').as('owned')))
+      .executeTakeFirst()
+    if (taken !== undefined && !fence.admits(taken.user_id, taken.owned)) throw notOwner(sessionId)
+    return taken
+  })
+  if (row === undefined) throw noSession(sessionId)
+  // Outside the transaction, which all other writes would wait for: nothing up to this number
+  // can change.
+  return { epoch: row.owner_epoch, events: await readEvents(db, sessionId, { upTo: row.last_seq }) }
+}
+
+async function checkOwner(
+  db: Kysely<SessionsSchema>,
+  fence: Fence,
+  ...[sessionId, epoch]: Parameters<SessionStore['checkOwner']>
+): ReturnType<SessionStore['checkOwner']> {
+  const row = await db
+    .selectFrom('sessions')
+    .select(['owner_epoch', 'user_id'])
+    .$if(fence.replica !== undefined, (query) => query.select(fence.ownerEpoch('read').as('owned')))
+    .where('id', '=', sessionId)
+    .executeTakeFirst()
+  if (row === undefined) throw noSession(sessionId)
+  if (row.owner_epoch !== epoch || !fence.admits(row.user_id, row.owned)) throw notOwner(sessionId)
+}
+
+async function unfinished(
+  db: Kysely<SessionsSchema>,
+  ...[userIds]: Parameters<SessionStore['unfinished']>
+): ReturnType<SessionStore['unfinished']> {
+  const rows = await sessionRows(db)
+    .where('running_prompt_id', 'is not', null)
+    .$if(userIds !== undefined, (query) => query.where('user_id', 'in', [...(userIds ?? [])]))
+    .orderBy('updated_at')
+    .execute()
+  return rows.map(toSessionRow)
+}
+
+async function findApproval(
+  db: Kysely<SessionsSchema>,
+  ...[sessionId, toolCallId]: Parameters<SessionStore['approval']>
+): ReturnType<SessionStore['approval']> {
+  const row = await db
+    .selectFrom('approvals')
+    .selectAll()
+    .where('session_id', '=', sessionId)
+    .where('tool_call_id', '=', toolCallId)
+    .executeTakeFirst()
+  return row === undefined ? undefined : toApprovalRow(row)
+}
+
+async function asksSince(
+  db: Kysely<SessionsSchema>,
+  ...[userId, at]: Parameters<SessionStore['asksSince']>
+): ReturnType<SessionStore['asksSince']> {
+  const rows = await db
+    .selectFrom('approvals')
+    .innerJoin('sessions', 'sessions.id', 'approvals.session_id')
+    .select(['sessions.id', (query) => query.fn.countAll<number>().as('asks')])
+    .where('sessions.user_id', '=', userId)
+    .where('approvals.asked_at', '>=', at)
+    .where((query) =>
+      query.or([
+        query('approvals.answered_by', 'is', null),
+        query('approvals.answered_by', 'in', ['user', 'expiry']),
+      ]),
+    )
+    .groupBy('sessions.id')
+    .orderBy((query) => query.fn.max('approvals.asked_at'), 'desc')
+    .orderBy('sessions.id')
+    .execute()
+  return rows.map(({ id, asks }) => ({ sessionId: id, asks }))
 }
 
 function noSession(sessionId: string): SandlotError {

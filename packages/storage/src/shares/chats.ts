@@ -113,12 +113,12 @@ export function storedChats(db: Kysely<SessionsSchema>): ChatRows {
         const known = await chatReads(trx).projects(userId)
         if (known.length >= MAX_PROJECTS && !known.some(({ id }) => id === project.id))
           throw new SandlotError('conflict', `You have ${MAX_PROJECTS} projects. Remove one first.`)
-        const { id, ...kept } = project
+        const { id, ...columns } = project
         await trx
           .insertInto('projects')
-          .values({ id, user_id: userId, ...kept })
+          .values({ id, user_id: userId, ...columns })
           .onConflict((conflict) =>
-            conflict.column('id').doUpdateSet(kept).where('projects.user_id', '=', userId),
+            conflict.column('id').doUpdateSet(columns).where('projects.user_id', '=', userId),
           )
           .execute()
       }),
@@ -137,7 +137,7 @@ export function storedChats(db: Kysely<SessionsSchema>): ChatRows {
 }
 
 /** Adds a new chat to this user's project. */
-export async function keepIn(
+export async function addToProject(
   trx: Transaction<SessionsSchema>,
   userId: string,
   sessionId: string,

@@ -16,17 +16,17 @@ export interface NotificationRow extends NewNotification {
 }
 
 /** The service drops notifications older than an hour. */
-const KEPT_MS = 24 * 60 * 60_000
+const RETAINED_MS = 24 * 60 * 60_000
 const MAX_ABOUT_CHARS = 200
 
 /** In the event's transaction. Prunes old ones. */
 export async function insertNotifications(
   trx: Transaction<SessionsSchema>,
   sessionId: string,
-  notices: readonly NewNotification[],
+  notifications: readonly NewNotification[],
   at: number,
 ): Promise<void> {
-  if (notices.length === 0) return
+  if (notifications.length === 0) return
   // At least the current time: numbers also grow in a restored older copy, for cursors elsewhere.
   // The counter's row is locked until the commit, so that numbers are in the order of commits.
   const counted = await trx
@@ -36,19 +36,19 @@ export async function insertNotifications(
       conflict.column('name').doUpdateSet((query) => ({
         value: query
           .case()
-          .when('counters.value', '>=', query(query.ref('excluded.value'), '-', notices.length))
-          .then(query('counters.value', '+', notices.length))
+          .when('counters.value', '>=', query(query.ref('excluded.value'), '-', notifications.length))
+          .then(query('counters.value', '+', notifications.length))
           .else(query.ref('excluded.value'))
           .end(),
       })),
     )
     .returning('value')
     .executeTakeFirstOrThrow()
-  const first = Number(counted.value) - notices.length + 1
+  const first = Number(counted.value) - notifications.length + 1
   await trx
     .insertInto('notices')
     .values(
-      notices.map(({ userId, kind, ref, about }, index) => ({
+      notifications.map(({ userId, kind, ref, about }, index) => ({
         id: first + index,
         at,
         user_id: userId,
@@ -61,12 +61,12 @@ export async function insertNotifications(
     .execute()
   await trx
     .deleteFrom('notices')
-    .where('at', '<', at - KEPT_MS)
+    .where('at', '<', at - RETAINED_MS)
     .execute()
 }
 
 /** Rows after `after` in their order, with the state of their approvals. */
-export async function readNotices(
+export async function readNotifications(
   db: Kysely<SessionsSchema>,
   after: number,
   limit: number,

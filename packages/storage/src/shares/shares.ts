@@ -66,14 +66,14 @@ export interface ShareReads {
 
 export interface ShareRows extends ShareReads {
   /**
-   * Replaces one of the same user or team, keeping its id. `tell`: recipients of a notification of
-   * a new one, and its author. Throws `not_found` (no such chat) and `conflict` (too many).
+   * Replaces one of the same user or team, keeping its id. `notify`: recipients of a notification
+   * of a new one, and its author. Throws `not_found` (no such chat) and `conflict` (too many).
    */
   put(
     sessionId: string,
     share: Share,
     by: string,
-    tell?: { userIds: readonly string[]; about: string },
+    notify?: { userIds: readonly string[]; about: string },
     audit?: NewAudit,
   ): Promise<Share>
   /** The removed share; undefined: this chat has no such share. */
@@ -123,48 +123,7 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
   const reads = shareReads(db)
   return {
     ...reads,
-    put: (sessionId, share, by, tell, audit) =>
-      inTransaction(db, audit, async (trx) => {
-        const session = await trx
-          .selectFrom('sessions')
-          .select('id')
-          .where('id', '=', sessionId)
-          .executeTakeFirst()
-        if (session === undefined) throw new SandlotError('not_found', 'There is no such chat.')
-        const known = await shareReads(trx).of(sessionId)
-        const before = known.find(({ kind, targetId }) => kind === share.kind && targetId === share.targetId)
-        if (before === undefined && known.length >= MOST_PER_CHAT)
-          throw new SandlotError(
-            'conflict',
-            `A chat is shared with at most ${MOST_PER_CHAT} people and teams.`,
-          )
-        const kept = { ...share, id: before?.id ?? share.id, createdAt: before?.createdAt ?? share.createdAt }
-        const terms = {
-          access: kept.access,
-          mode: kept.mode,
-          may_approve: kept.mayApprove ? 1 : 0,
-          expires_at: kept.expiresAt,
-        }
-        await trx
-          .insertInto('shares')
-          .values({
-            id: kept.id,
-            session_id: sessionId,
-            kind: kept.kind,
-            target_id: kept.targetId,
-            ...terms,
-            created_at: kept.createdAt,
-            created_by: by,
-          })
-          .onConflict((conflict) => conflict.column('id').doUpdateSet(terms))
-          .execute()
-        const told = before === undefined ? (tell?.userIds ?? []) : []
-        const notices = told.map(
-          (userId) => ({ userId, kind: 'shared', ref: kept.id, about: tell?.about }) as const,
-        )
-        await insertNotifications(trx, sessionId, notices, kept.createdAt)
-        return kept
-      }),
+    put: (...args) => putShare(db, ...args),
     remove: (sessionId, id, audit) =>
       db.transaction().execute(async (trx) => {
         const row = await trx
@@ -178,25 +137,7 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
         if (audit !== undefined) await appendAudit(trx, { ...audit, before: { kind, targetId } })
         return toShare(row)
       }),
-    async addSnapshot({ id, sessionId, upTo, outputs, createdAt, expiresAt }, by, audit) {
-      await inTransaction(db, audit, async (trx) => {
-        const known = await shareReads(trx).snapshotsOf(sessionId)
-        if (known.length >= MOST_PER_CHAT)
-          throw new SandlotError('conflict', `A chat has at most ${MOST_PER_CHAT} snapshots. Remove one.`)
-        await trx
-          .insertInto('snapshots')
-          .values({
-            id,
-            session_id: sessionId,
-            up_to: upTo,
-            outputs: outputs ? 1 : 0,
-            created_at: createdAt,
-            created_by: by,
-            expires_at: expiresAt,
-          })
-          .execute()
-      })
-    },
+    addSnapshot: (...args) => addSnapshot(db, ...args),
     removeSnapshot: (sessionId, id, audit) =>
       inTransaction(db, audit, async (trx) => {
         const removed = await trx
@@ -216,23 +157,100 @@ export function storedShares(db: Kysely<SessionsSchema>): ShareRows {
         .execute()
       return rows.map(({ id }) => id)
     },
-    handOver: (sessionId, to) =>
-      db.transaction().execute(async (trx) => {
-        await trx
-          .updateTable('sessions')
-          // Fences off a writer with the earlier epoch, like a take-over. The index entries carry
-          // the earlier owner, so it is reindexed.
-          .set((query) => ({ user_id: to, owner_epoch: query('owner_epoch', '+', 1), indexed_seq: 0 }))
-          .where('id', '=', sessionId)
-          .execute()
-        await trx
-          .deleteFrom('shares')
-          .where('session_id', '=', sessionId)
-          .where('kind', '=', 'person')
-          .where('target_id', '=', to)
-          .execute()
-      }),
+    handOver: (...args) => handOver(db, ...args),
   }
+}
+
+function putShare(
+  db: Kysely<SessionsSchema>,
+  ...[sessionId, share, by, notify, audit]: Parameters<ShareRows['put']>
+): ReturnType<ShareRows['put']> {
+  return inTransaction(db, audit, async (trx) => {
+    const session = await trx
+      .selectFrom('sessions')
+      .select('id')
+      .where('id', '=', sessionId)
+      .executeTakeFirst()
+    if (session === undefined) throw new SandlotError('not_found', 'There is no such chat.')
+    const known = await shareReads(trx).of(sessionId)
+    const before = known.find(({ kind, targetId }) => kind === share.kind && targetId === share.targetId)
+    if (before === undefined && known.length >= MOST_PER_CHAT)
+      throw new SandlotError('conflict', `A chat is shared with at most ${MOST_PER_CHAT} people and teams.`)
+    const stored = {
+      ...share,
+      id: before?.id ?? share.id,
+      createdAt: before?.createdAt ?? share.createdAt,
+    }
+    const terms = {
+      access: stored.access,
+      mode: stored.mode,
+      may_approve: stored.mayApprove ? 1 : 0,
+      expires_at: stored.expiresAt,
+    }
+    await trx
+      .insertInto('shares')
+      .values({
+        id: stored.id,
+        session_id: sessionId,
+        kind: stored.kind,
+        target_id: stored.targetId,
+        ...terms,
+        created_at: stored.createdAt,
+        created_by: by,
+      })
+      .onConflict((conflict) => conflict.column('id').doUpdateSet(terms))
+      .execute()
+    const recipients = before === undefined ? (notify?.userIds ?? []) : []
+    const notifications = recipients.map(
+      (userId) => ({ userId, kind: 'shared', ref: stored.id, about: notify?.about }) as const,
+    )
+    await insertNotifications(trx, sessionId, notifications, stored.createdAt)
+    return stored
+  })
+}
+
+async function addSnapshot(
+  db: Kysely<SessionsSchema>,
+  ...[{ id, sessionId, upTo, outputs, createdAt, expiresAt }, by, audit]: Parameters<ShareRows['addSnapshot']>
+): ReturnType<ShareRows['addSnapshot']> {
+  await inTransaction(db, audit, async (trx) => {
+    const known = await shareReads(trx).snapshotsOf(sessionId)
+    if (known.length >= MOST_PER_CHAT)
+      throw new SandlotError('conflict', `A chat has at most ${MOST_PER_CHAT} snapshots. Remove one.`)
+    await trx
+      .insertInto('snapshots')
+      .values({
+        id,
+        session_id: sessionId,
+        up_to: upTo,
+        outputs: outputs ? 1 : 0,
+        created_at: createdAt,
+        created_by: by,
+        expires_at: expiresAt,
+      })
+      .execute()
+  })
+}
+
+function handOver(
+  db: Kysely<SessionsSchema>,
+  ...[sessionId, to]: Parameters<ShareRows['handOver']>
+): ReturnType<ShareRows['handOver']> {
+  return db.transaction().execute(async (trx) => {
+    await trx
+      .updateTable('sessions')
+      // Fences off a writer with the earlier epoch, like a take-over. The index entries carry
+      // the earlier owner, so it is reindexed.
+      .set((query) => ({ user_id: to, owner_epoch: query('owner_epoch', '+', 1), indexed_seq: 0 }))
+      .where('id', '=', sessionId)
+      .execute()
+    await trx
+      .deleteFrom('shares')
+      .where('session_id', '=', sessionId)
+      .where('kind', '=', 'person')
+      .where('target_id', '=', to)
+      .execute()
+  })
 }
 
 function toShare(row: Selectable<SessionsSchema['shares']>): Share {

@@ -1,5 +1,5 @@
 /** Every migration of the sessions store, by the name that databases have recorded. */
-import { type CreateTableBuilder, type Kysely, sql } from 'kysely'
+import { type CreateTableBuilder, type Kysely, type RawBuilder, type SchemaModule, sql } from 'kysely'
 import { addAudit } from '../audit/audit.ts'
 import { addChanges } from '../database/changes.ts'
 import { addCounters } from '../database/counters.ts'
@@ -98,6 +98,12 @@ async function createTables(db: Kysely<unknown>): Promise<void> {
     .addColumn('json', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('events_key', ['session_id', 'seq'])
     .execute()
+  await createCallTables(schema, binary)
+  await createUsageTables(schema)
+  await addCounters(db)
+}
+
+async function createCallTables(schema: SchemaModule, binary: RawBuilder<unknown>): Promise<void> {
   await ofSession(schema.createTable('outputs'))
     .addColumn('call_id', 'text', (column) => column.notNull())
     .addColumn('stored_bytes', 'bigint', (column) => column.notNull())
@@ -137,7 +143,9 @@ async function createTables(db: Kysely<unknown>): Promise<void> {
     .addPrimaryKeyConstraint('outcomes_key', ['session_id', 'call_id'])
     .execute()
   await schema.createIndex('submissions_by_session').on('submissions').column('session_id').execute()
+}
 
+async function createUsageTables(schema: SchemaModule): Promise<void> {
   await schema
     .createTable('usage')
     .addColumn('id', 'text', (column) => column.primaryKey())
@@ -164,7 +172,6 @@ async function createTables(db: Kysely<unknown>): Promise<void> {
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addColumn('claimed_at', 'bigint')
     .execute()
-  await addCounters(db)
 }
 
 async function addOwner({ schema }: Kysely<unknown>): Promise<void> {

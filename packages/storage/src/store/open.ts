@@ -30,6 +30,7 @@ import { LateIndexing } from '../search/late-indexing.ts'
 import { usageReads } from '../usage/usage-sums.ts'
 import { sessionWrites } from '../sessions/writes.ts'
 import type { FileMode } from '../database/sqlite-file.ts'
+import type { Health } from '../database/store-health.ts'
 import type { StorageError } from '../storage-error.ts'
 import { type Kysely, sql } from 'kysely'
 import { withTypedFailures } from '../database/typed-failures.ts'
@@ -74,12 +75,8 @@ export async function openSessionStore(
       return row
     },
     ledger: withTypedFailures(health, storedLedger(db), ledgerFailure),
+    ...smallStores(db, commits, health),
     rules: withTypedFailures(health, storedRules(db, options.leftOut)),
-    secrets: withTypedFailures(health, storedSecrets(db)),
-    instructions: withTypedFailures(health, storedInstructions(db)),
-    people: withTypedFailures(health, storedPeople(db, commits)),
-    audit: withTypedFailures(health, storedAudit(db, 'agent')),
-    retention: withTypedFailures(health, storedRetention(db, commits)),
     shares: withTypedFailures(health, {
       ...shares,
       handOver: async (sessionId, to) => {
@@ -87,12 +84,7 @@ export async function openSessionStore(
         indexing.poke()
       },
     }),
-    chats: withTypedFailures(health, storedChats(db)),
-    agentSettings: withTypedFailures(health, storedAgentSettings(db)),
-    modelEndpoints: withTypedFailures(health, storedModelEndpoints(db)),
-    line: withTypedFailures(health, storedPromptQueue(db)),
     replicas: withTypedFailures(health, replicas),
-    mcpServers: withTypedFailures(health, storedMcpServers(db)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {
@@ -106,6 +98,21 @@ export async function openSessionStore(
       await database.close()
     },
   })
+}
+
+function smallStores(db: Kysely<SessionsSchema>, commits: GroupCommit<SessionsSchema>, health: Health) {
+  return {
+    secrets: withTypedFailures(health, storedSecrets(db)),
+    instructions: withTypedFailures(health, storedInstructions(db)),
+    people: withTypedFailures(health, storedPeople(db, commits)),
+    audit: withTypedFailures(health, storedAudit(db, 'agent')),
+    retention: withTypedFailures(health, storedRetention(db, commits)),
+    chats: withTypedFailures(health, storedChats(db)),
+    agentSettings: withTypedFailures(health, storedAgentSettings(db)),
+    modelEndpoints: withTypedFailures(health, storedModelEndpoints(db)),
+    promptQueue: withTypedFailures(health, storedPromptQueue(db)),
+    mcpServers: withTypedFailures(health, storedMcpServers(db)),
+  }
 }
 
 /**

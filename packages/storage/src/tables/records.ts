@@ -97,7 +97,7 @@ export interface Effects {
   /** Rejected with `conflict` (whole transaction) when it was answered before. */
   approvalAnswered?: { toolCallId: string; answeredAt: number; optionId: string | null; by: string }
   /** To users who may be away. */
-  notices?: readonly NewNotification[]
+  notifications?: readonly NewNotification[]
   /** Lines of the audit log. */
   audit?: readonly NewAudit[]
   /** New rules of this user. */

@@ -34,7 +34,7 @@ export function toSessionRow(
 }
 
 /** A session's summary, the same for each reader. */
-export function lineOf(row: SessionRow): SessionSummary {
+export function toSessionSummary(row: SessionRow): SessionSummary {
   const { id, title, updatedAt, mode, runningPromptId, waiting, ended, unsavedEndAt } = row
   const running = runningPromptId !== null && unsavedEndAt === undefined
   const line = { sessionId: id, title, updatedAt, mode, running, waiting }

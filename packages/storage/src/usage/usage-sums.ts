@@ -195,10 +195,10 @@ async function splitByTeam(
     const text = row['teams'] === '' ? (today.get(String(row['whose'])) ?? '[]') : String(row['teams'])
     const teams: readonly (string | null)[] = idList.parse(JSON.parse(text))
     for (const team of teams.length === 0 ? [null] : teams) {
-      const place = JSON.stringify([key.day, key.person, key.model, key.tool, team])
-      const before = split.get(place)
+      const id = JSON.stringify([key.day, key.person, key.model, key.tool, team])
+      const before = split.get(id)
       const added = names.map((name) => [name, (before?.sums[name] ?? 0) + (sums[name] ?? 0)])
-      split.set(place, { key: { ...key, team }, sums: Object.fromEntries(added) })
+      split.set(id, { key: { ...key, team }, sums: Object.fromEntries(added) })
     }
   }
   return [...split.values()]

@@ -68,7 +68,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
             cost: 0.1 + 0.2,
             at: 5,
           },
-          notices: [{ userId: 'ann', kind: 'shared', ref: 'r' }],
+          notifications: [{ userId: 'ann', kind: 'shared', ref: 'r' }],
         },
       )
       await store.appendOutput(id, 'c', 0, Buffer.alloc(700_000, n))

@@ -26,8 +26,8 @@ onBoth(({ fresh }) => {
   })
   afterEach(() => store.close())
 
-  async function listed(kept: object, who = 'ann') {
-    return (await store.listSessions(who, { kept })).map(({ id }) => id)
+  async function listed(marks: object, who = 'ann') {
+    return (await store.listSessions(who, { marks })).map(({ id }) => id)
   }
 
   test('pins, archive and projects are one person’s, and lists keep to them', async () => {

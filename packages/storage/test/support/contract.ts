@@ -6,7 +6,7 @@ import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { metaOf, seqOf } from '@sandlot/shared/chat/events'
 import type { MetaFields } from '@sandlot/shared/chat/event-meta'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
-import { KEPT_FOR_EVER } from '@sandlot/shared/admin/retention'
+import { RETAINED_FOR_EVER } from '@sandlot/shared/admin/retention'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SessionReader, SessionRecords, SessionStore } from '../../src/sessions/store.ts'
@@ -75,7 +75,9 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         await store.rules.add(user, { ...rule, id: `r-${user}` })
         await store.secrets.put(user, secret)
         await store.instructions.put(user, 'Be brief.', AT)
-        await store.append('s', [message('x')], { notices: [{ userId: user, kind: 'shared', ref: 'r' }] })
+        await store.append('s', [message('x')], {
+          notifications: [{ userId: user, kind: 'shared', ref: 'r' }],
+        })
       }
       await store.people.remove('ann', AT)
       await store.people.remove('ann', AT + 1)
@@ -88,7 +90,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       expect(await left('ann')).toEqual([undefined, 0, 0, ''])
       expect(await left('bob')).toEqual(['bob@example.org', 1, 1, 'Be brief.'])
       expect(await store.people.removed()).toEqual(new Set(['ann']))
-      expect(await store.noticesAfter(0, 10)).toMatchObject([{ userId: 'bob' }])
+      expect(await store.notificationsAfter(0, 10)).toMatchObject([{ userId: 'bob' }])
       expect(await store.getSession('s')).toMatchObject({ userId: 'ann' })
     })
 
@@ -97,8 +99,8 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       const who = { id: 'ann', name: 'Ann' }
       const line = { who, what: 'retention_changed' } as const
       expect(await retention.get()).toMatchObject({ revision: 0, last: null })
-      expect(await retention.put({ ...KEPT_FOR_EVER, chats: 30 }, 0, line)).toBe(true)
-      expect(await retention.put({ ...KEPT_FOR_EVER, chats: 1 }, 0, line)).toBe(false)
+      expect(await retention.put({ ...RETAINED_FOR_EVER, chats: 30 }, 0, line)).toBe(true)
+      expect(await retention.put({ ...RETAINED_FOR_EVER, chats: 1 }, 0, line)).toBe(false)
       await retention.ran(AT, { chats: 3 })
       expect(await opened.reader.retention.get()).toMatchObject({
         days: { chats: 30, audit: null },
@@ -154,37 +156,37 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       const approval = { userId: 'ann', kind: 'approval', ref: 'c', about: 'run_\0shell_command' } as const
       await store.append('s', [message('ask')], {
         approvalAsked: { toolCallId: 'c', askedAt: AT, expiresAt: AT + 1_000 },
-        notices: [approval, { userId: 'bob', kind: 'mentioned', ref: 'm', about: 'Ann' }],
+        notifications: [approval, { userId: 'bob', kind: 'mentioned', ref: 'm', about: 'Ann' }],
       })
       const refused = store.append('s', [message('ask again')], {
         approvalAsked: { toolCallId: 'c', askedAt: AT, expiresAt: AT + 1_000 },
-        notices: [approval],
+        notifications: [approval],
       })
       await expect(refused).rejects.toMatchObject({ code: 'conflict' })
       const about = { at: AT, sessionId: 's', open: true }
-      const first = (await opened.reader.noticesAfter(0, 1))[0]?.id ?? 0
+      const first = (await opened.reader.notificationsAfter(0, 1))[0]?.id ?? 0
       const [asked, mentioned] = [
         { ...about, id: first, userId: 'ann', kind: 'approval', ref: 'c', about: 'run_shell_command' },
         { ...about, id: first + 1, userId: 'bob', kind: 'mentioned', ref: 'm', about: 'Ann' },
       ]
-      expect(await opened.reader.noticesAfter(0, 10)).toEqual([asked, mentioned])
-      expect(await opened.reader.noticesAfter(0, 1)).toEqual([asked])
-      expect(await opened.reader.noticesAfter(first, 10)).toEqual([mentioned])
+      expect(await opened.reader.notificationsAfter(0, 10)).toEqual([asked, mentioned])
+      expect(await opened.reader.notificationsAfter(0, 1)).toEqual([asked])
+      expect(await opened.reader.notificationsAfter(first, 10)).toEqual([mentioned])
 
       await store.append('s', [message('answered')], {
         approvalAnswered: { toolCallId: 'c', answeredAt: AT, optionId: 'allow', by: 'user' },
       })
-      expect(await opened.reader.noticesAfter(0, 1)).toEqual([{ ...asked, open: false }])
+      expect(await opened.reader.notificationsAfter(0, 1)).toEqual([{ ...asked, open: false }])
 
       const later = AT + 25 * 60 * 60_000
       const ended = { userId: 'ann', kind: 'ended', ref: 'p' } as const
-      await store.append('s', [message('end', {}, later)], { notices: [ended] })
-      expect(await opened.reader.noticesAfter(0, 10)).toEqual([
+      await store.append('s', [message('end', {}, later)], { notifications: [ended] })
+      expect(await opened.reader.notificationsAfter(0, 10)).toEqual([
         { ...about, ...ended, id: expect.any(Number), at: later, about: undefined },
       ])
-      expect(await opened.reader.noticesAfter(first + 1, 10)).toHaveLength(1)
+      expect(await opened.reader.notificationsAfter(first + 1, 10)).toHaveLength(1)
       await store.deleteSession('s')
-      expect(await opened.reader.noticesAfter(0, 10)).toEqual([])
+      expect(await opened.reader.notificationsAfter(0, 10)).toEqual([])
     })
 
     describe('sessions', () => {
@@ -295,12 +297,12 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
 
     test('the line keeps what waits in its order, and when each person had their last turn', async () => {
       const waits = { person: 'ann', model: 'm', served: 0 }
-      await store.line.put({ ...waits, promptId: 'p2', joined: 2 })
-      await store.line.put({ ...waits, promptId: 'p1', joined: 1 })
-      await store.line.put({ ...waits, promptId: 'p3', person: 'bob', joined: 3 })
-      await store.line.put({ ...waits, promptId: 'p2', joined: 2, model: 'other' })
-      await store.line.remove('p1', 'ann', 4)
-      expect(await store.line.all()).toEqual([
+      await store.promptQueue.put({ ...waits, promptId: 'p2', joined: 2 })
+      await store.promptQueue.put({ ...waits, promptId: 'p1', joined: 1 })
+      await store.promptQueue.put({ ...waits, promptId: 'p3', person: 'bob', joined: 3 })
+      await store.promptQueue.put({ ...waits, promptId: 'p2', joined: 2, model: 'other' })
+      await store.promptQueue.remove('p1', 'ann', 4)
+      expect(await store.promptQueue.all()).toEqual([
         { promptId: 'p2', person: 'ann', model: 'other', joined: 2, served: 4 },
         { promptId: 'p3', person: 'bob', model: 'm', joined: 3, served: 0 },
       ])

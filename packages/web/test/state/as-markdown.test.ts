@@ -2,15 +2,15 @@ import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import { type Transcript, emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { expect, test } from 'vitest'
-import { entryAsMarkdown, turningBefore } from '@sandlot/shared/transcript/as-markdown'
+import { branchNote, entryAsMarkdown } from '@sandlot/shared/transcript/as-markdown'
 import { newsBetween } from '../../src/state/news.ts'
 import { SessionLog } from '../fixture/session-log.ts'
 
 function markdown({ entries, prompts }: Transcript): string {
-  const told = new Set<string>()
+  const seen = new Set<string>()
   const nameOf = (author: { name: string } | undefined) => author?.name ?? 'You'
   const parts = entries.flatMap((entry) => [
-    ...[turningBefore(entry, prompts, told) ?? []].flat(),
+    ...[branchNote(entry, prompts, seen) ?? []].flat(),
     ...[entryAsMarkdown(entry, nameOf)?.trimEnd() ?? []].flat(),
   ])
   return ['# Primes', ...parts].join('\n\n') + '\n'
@@ -115,7 +115,7 @@ test('news: a chat that waits for more, and one that ended; nothing of a list th
   ])
 })
 
-test('what was said anew says so', () => {
+test('a second branch begins with a note', () => {
   const log = new SessionLog(1)
   log.prompt('One?')
   log.text('agent_message_chunk', 'One.')
@@ -125,7 +125,7 @@ test('what was said anew says so', () => {
   log.prompt('Three?')
   log.end('completed')
   const text = markdownOf(log.settled)
-  expect(text.match(/said anew/g)).toHaveLength(1)
-  expect(text.indexOf('said anew')).toBeGreaterThan(text.indexOf('One.'))
-  expect(text.indexOf('said anew')).toBeLessThan(text.indexOf('Two?'))
+  expect(text.match(/continues from an earlier/g)).toHaveLength(1)
+  expect(text.indexOf('continues from an earlier')).toBeGreaterThan(text.indexOf('One.'))
+  expect(text.indexOf('continues from an earlier')).toBeLessThan(text.indexOf('Two?'))
 })

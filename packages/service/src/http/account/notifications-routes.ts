@@ -13,7 +13,7 @@ export function notificationsRoutes(parts: Parts): Hono<AppEnv> {
   const { accounts, notices, push, limits, sendMail } = parts
   const settings = async (c: Ctx): Promise<NotificationSettings> => {
     const { account } = requireSignIn(c)
-    const found = await accounts.notices.recipient(account.id)
+    const found = await accounts.notifications.recipient(account.id)
     // The account was there a moment ago, and `requireCaller` refuses the next request.
     if (found === undefined) throw new Error('notices: the caller has no account')
     return { choice: found.choice, mail: sendMail !== undefined, browsers: found.browsers.length }
@@ -23,7 +23,7 @@ export function notificationsRoutes(parts: Parts): Hono<AppEnv> {
     .get('/settings', async (c) => c.json(await settings(c)))
     .put('/settings', async (c) => {
       const { account } = requireSignIn(c)
-      await accounts.notices.choose(account.id, await readBody(c, noticeChoice))
+      await accounts.notifications.choose(account.id, await readBody(c, noticeChoice))
       return c.json(await settings(c))
     })
     .get('/push', (c) => c.json({ key: push.publicKey }))
@@ -33,13 +33,13 @@ export function notificationsRoutes(parts: Parts): Hono<AppEnv> {
       push.check(subscription)
       // Once the body has arrived: the sign-in may be another one since.
       const { account, signInId } = requireSignIn(c)
-      await accounts.notices.subscribe(account.id, signInId, subscription)
+      await accounts.notifications.subscribe(account.id, signInId, subscription)
       return c.body(null, 204)
     })
     .delete('/push', async (c) => {
       const { account } = requireSignIn(c)
       const { endpoint } = await readBody(c, pushEnd)
-      await accounts.notices.unsubscribe(account.id, endpoint)
+      await accounts.notifications.unsubscribe(account.id, endpoint)
       return c.body(null, 204)
     })
     .post('/test', async (c) => {

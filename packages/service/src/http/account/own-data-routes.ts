@@ -91,7 +91,7 @@ async function factsOf({ accounts }: Parts, userId: string): Promise<Record<stri
     providers: await accounts.external.links(userId),
     signIns: await accounts.signIns.list(userId),
     keys: await accounts.listKeys(userId),
-    notices: (await accounts.notices.recipient(userId))?.choice,
+    notices: (await accounts.notifications.recipient(userId))?.choice,
   }
 }
 

@@ -12,7 +12,7 @@ import { pendingApprovalList } from '@sandlot/shared/chat/pending-approvals'
 import { isDiffsId } from '@sandlot/shared/chat/file-changes'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
-import { lineOf } from '@sandlot/storage/tables/rows'
+import { toSessionSummary } from '@sandlot/storage/tables/rows'
 import type { ReaderOf } from '@sandlot/storage/shares/shares'
 import type { SessionRow } from '@sandlot/storage/tables/records'
 import { Hono } from 'hono'
@@ -56,14 +56,14 @@ export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
     .get('/', async (c) => {
       const asked = page.safeParse(c.req.query())
       if (!asked.success) throw new SandlotError('bad_request', problemsOf(asked.error))
-      const { limit, before, title, ...kept } = asked.data
+      const { limit, before, title, ...marks } = asked.data
       const reader = await sessions.reader()
       const { account } = c.var.caller
       const rows = await reader.listSessions(account, {
         limit,
         before,
         title,
-        kept,
+        marks,
       })
       const next = rows.length < limit ? null : (rows.at(-1)?.updatedAt ?? null)
       return c.json({ sessions: await linesFor(parts, account, rows), next })
@@ -210,6 +210,6 @@ async function linesFor(
   return rows.flatMap((row) => {
     const owner = owners.get(row.userId) ?? { id: row.userId, name: '' }
     const mark = marks.get(row.id)
-    return lineFor(who, lineOf(row), { owner, shares: shares.get(row.id) ?? [], mark, now }) ?? []
+    return lineFor(who, toSessionSummary(row), { owner, shares: shares.get(row.id) ?? [], mark, now }) ?? []
   })
 }

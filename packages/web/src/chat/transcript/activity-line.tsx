@@ -18,8 +18,8 @@ function wordsOf(activity: Activity): string | null {
     case 'running':
     case 'waiting':
       return null
-    case 'in_line':
-      return queueText(activity.line)
+    case 'queued':
+      return queueText(activity.queue)
     case 'trying_again':
       return waitWords(activity.wait, 0)
   }
