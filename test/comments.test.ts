@@ -9,8 +9,6 @@ const REMAINING: Record<string, number> = {
   'packages/engine-gate': 23,
   'packages/sandbox': 309,
   'packages/service': 25,
-  'packages/shared': 319,
-  'packages/storage': 242,
   'packages/web': 35,
 }
 

@@ -18,7 +18,7 @@ const prompt = (n: number) => ({
 })
 const overview = { version: '1', prompts: [1, 2, 3].map(prompt), sandboxes: { running: 1, image: 'i' } }
 
-/** Every place in a value, the deepest first. */
+/** Every path in a value, the deepest first. */
 function placesIn(value: unknown, at: readonly (string | number)[] = []): (string | number)[][] {
   if (typeof value !== 'object' || value === null) return [[...at]]
   const below = Array.isArray(value)
@@ -27,7 +27,7 @@ function placesIn(value: unknown, at: readonly (string | number)[] = []): (strin
   return [...below, [...at]]
 }
 
-/** `value` with something else at this place. */
+/** `value` with another value at this path. */
 function damaged(value: unknown, [key, ...deeper]: readonly (string | number)[], by: unknown): unknown {
   if (key === undefined) return by
   const copy: unknown = structuredClone(value)

@@ -1,4 +1,4 @@
-/** A year of answers that were counted, for benchmarks. */
+/** A year of counted answers, for benchmarks. */
 import { sql } from 'kysely'
 import { openWriter } from '../src/database/database.ts'
 import type { SessionsSchema } from '../src/tables/sessions.ts'

@@ -16,7 +16,7 @@ interface Panel {
   /** Without it the labels that the query is by. */
   legend?: string
   note?: string
-  /** Of Grafana; without it operations a second. */
+  /** A Grafana unit; default: operations per second. */
   unit?: string
   /** One number in the first row, red below `redBelow`. */
   stat?: { redBelow?: number }

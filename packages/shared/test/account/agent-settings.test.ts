@@ -162,7 +162,7 @@ describe('what holds for a person', () => {
       limits: {
         calls: { value: 0, from: teams('ops') },
         cost: { value: 3, from: teams('data') },
-        // Lower than everybody's, and said all the same.
+        // Lower than the deployment's, and effective all the same.
         turns: { value: 5, from: teams('ops') },
         tokens: { value: 0, from: { kind: 'deployment' } },
       },

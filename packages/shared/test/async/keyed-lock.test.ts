@@ -121,7 +121,7 @@ test('who leaves the line of a gate takes no place, and whose turn has come stay
           if (!jobs[n]?.leaves) expect(result.status).toBe('fulfilled')
         }
         expect(began).toEqual(began.toSorted((a, b) => a - b))
-        // Every place is free again.
+        // Every slot is free again.
         let inside = 0
         const release = Promise.withResolvers<void>()
         const both = [1, 2].map(() => gate(() => ((inside += 1), release.promise)))

@@ -86,7 +86,7 @@ describe('mergeGenerators', () => {
       collectGarbage()
       return taken.filter((one) => one.deref() !== undefined).length
     }
-    // What is looked at in one turn of the loop is kept until its end.
+    // WeakRefs read in one turn of the loop stay alive until its end.
     await sleep(1)
     await expect.poll(kept).toBeLessThan(5)
     silence.resolve()

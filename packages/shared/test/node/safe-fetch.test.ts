@@ -80,7 +80,7 @@ describe('a name with a private address', () => {
     await new Promise((resolve) => server.once('listening', resolve))
     server.on('connection', () => connections++)
     const { port } = server.address() as AddressInfo
-    // Public when somebody looks first, this machine when it is used.
+    // Public in the first lookup, this machine in the next.
     const addresses = ['93.184.215.14', '127.0.0.1', '127.0.0.1']
     const rebinding = safeFetch({
       resolve: (_name, done) => {
@@ -110,7 +110,7 @@ describe('a name with a private address', () => {
 })
 
 describe('a server that answers without end', () => {
-  /** The status and the headers, then bytes for as long as somebody reads. */
+  /** The status and the headers, then endless bytes. */
   const endless = async (head: Record<string, string>): Promise<{ url: string } & AsyncDisposable> => {
     const server = createServer((_request, response) => {
       response.writeHead(200, head)

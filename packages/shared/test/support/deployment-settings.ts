@@ -1,4 +1,4 @@
-/** What holds for everybody where an operator has set nothing, for fixtures. */
+/** Defaults of the deployment, for fixtures. */
 import type { DeploymentSettings } from '../../src/account/agent-settings.ts'
 
 interface Change extends Partial<Omit<DeploymentSettings, 'limits'>> {

@@ -1,4 +1,4 @@
-/** What a prompt and a chat have used up, folded from the log. */
+/** Usage of a prompt and a chat, folded from the log. */
 import { describe, expect, test } from 'vitest'
 import type { SessionEvent } from '../../src/chat/events.ts'
 import { makeMeta, type TokenUsage } from '../../src/chat/event-meta.ts'

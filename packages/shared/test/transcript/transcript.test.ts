@@ -19,7 +19,10 @@ import type { CallEntry } from '../../src/transcript/entries.ts'
 import { emptyTranscript, foldTranscript, leavesHole } from '../../src/transcript/transcript.ts'
 import { call, callUpdate, draft, outcome, Recorder, session, text } from './scripts.ts'
 
-/** What a resume after `after` sends when the stream stands at `position`: settled, snapshots, then the live tail. */
+/**
+ * Events of a resume after `after` when the stream stands at `position`: settled, snapshots, then
+ * the live tail.
+ */
 function resume(events: readonly SessionEvent[], after: number, position: number): SessionEvent[] {
   const past = events.slice(0, position)
   const settled = past.filter((event) => (seqOf(event) ?? 0) > after)
@@ -67,7 +70,7 @@ function resume(events: readonly SessionEvent[], after: number, position: number
   return [...settled, ...texts.values(), ...drafts.values(), ...outputs.values(), ...events.slice(position)]
 }
 
-/** The state without what may differ while something is in flight: how live output is cut into pieces, and when it began. */
+/** The state without parts that may differ in flight: the pieces of live output, and its start. */
 function shown(events: readonly SessionEvent[]): unknown {
   const transcript = events.reduce(foldTranscript, emptyTranscript())
   return {

@@ -185,7 +185,7 @@ onBoth(({ name, fresh }) => {
       const { id } = await accounts.createUser(ann)
       const here = await accounts.signIn(ann, {})
       const begun: string[] = []
-      /** Sign-ins with the password as it is at the start, from before `change` until after it. */
+      /** Sign-ins with the initial password, from before `change` until after it. */
       const meanwhile = async <T>(credentials: typeof ann, change: () => Promise<T>): Promise<T> => {
         const over = new AbortController()
         const tries = Array.from({ length: 4 }, async () => {
@@ -289,7 +289,7 @@ onBoth(({ name, fresh }) => {
         code: 'conflict',
         message: expect.stringContaining('Ann are being deleted already'),
       })
-      // What was asked for before is done, and no more.
+      // Only the earlier request is done.
       await accounts.removalDone({ id, data: 'keep' })
       expect(await accounts.removals()).toMatchObject([{ data: 'purge', done: false }])
       await accounts.removalDone({ id, data: 'purge' })

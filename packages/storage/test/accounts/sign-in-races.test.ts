@@ -1,4 +1,4 @@
-/** A sign-in does not outlive what it was checked against, at whichever service that has changed. */
+/** A sign-in does not outlive its credential, at whichever service that was changed. */
 import type { NewSecondFactor } from '@sandlot/shared/account/sign-in-api'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openAccounts } from '../../src/accounts/accounts.ts'
@@ -21,7 +21,7 @@ const cookieOf = ({ setCookies }: SignedIn): string => pairs(setCookies)
 onBoth(({ name, fresh }) => {
   let where: string
   let here: AccountsStore
-  /** Of another service, where there may be one. */
+  /** A second service, if the database allows one. */
   let there: AccountsStore
 
   beforeEach(async () => {
@@ -34,7 +34,7 @@ onBoth(({ name, fresh }) => {
     if (there !== here) await there.close()
   })
 
-  /** The cookies of sign-ins there that were under way while `change` was. */
+  /** Cookies of sign-ins that ran there during `change`. */
   async function meanwhile(change: () => Promise<unknown>): Promise<string[]> {
     const begun: string[] = []
     const first = Promise.withResolvers<void>()

@@ -27,7 +27,7 @@ onBoth(({ fresh }) => {
     await store.close()
   })
 
-  /** By hand, beside Sandlot. */
+  /** A change by hand, outside of Sandlot. */
   async function byHand(statement: string): Promise<void> {
     const { db, close } = await openStore(where, 'sessions', sessionsMigrations)
     await sql.raw(statement).execute(db)

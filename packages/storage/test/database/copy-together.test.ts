@@ -1,4 +1,4 @@
-/** Copies of databases beside the process that writes them. */
+/** Copies of databases during writes of their process. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Writes that fail beside others: they cost the others nothing, and come out as if each had been alone. */
+/** Failing writes in a group: they do not affect the others, and fail as they would alone. */
 import { join } from 'node:path'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
@@ -81,7 +81,10 @@ test('property: any mix of good writes and failing ones is one commit, and each 
   )
   const { getSession, readEvents } = sessionReads(db)
 
-  /** What became of each, and of the sessions; ids begin with `run`, which the outcome does not name. */
+  /**
+   * Outcome of each write and of the sessions; ids begin with `run`, which the outcome does not
+   * name.
+   */
   const outcomes = async (run: string, writes: readonly Write[], together: boolean): Promise<unknown> => {
     const act = (one: Write, place: number): Promise<unknown> => {
       const id = `${run} ${one.session}`
@@ -123,7 +126,7 @@ test('when the database ends a whole transaction by itself, each write of it is 
   const commits = new GroupCommit(db, () => void written++)
   const count = (name: string, value: number, begin = sql`insert`) =>
     commits.run((trx) => sql`${begin} into counters values (${name}, ${value})`.execute(trx))
-  // As on a full disk, where SQLite may end it in the middle of any statement.
+  // Simulates a full disk, where SQLite may end the transaction in any statement.
   const ends = await Promise.allSettled([
     count('a', 1),
     count('a', 2, sql`insert or rollback`),

@@ -1,4 +1,7 @@
-/** A PostgreSQL whose disk is full: what cannot be stored is refused whole and said, and goes on when there is space again. */
+/**
+ * A PostgreSQL with a full disk: writes are refused whole with an error, and work again after space
+ * was made.
+ */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** Two versions on one PostgreSQL, as while the later one is rolled out: what its migrations may do to the one before. */
+/**
+ * Two versions on one PostgreSQL, like during a rolling update: effects of the later one's
+ * migrations on the earlier one.
+ */
 import { textOf } from '@sandlot/shared/chat/events'
 import { type Kysely, sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
@@ -23,7 +26,7 @@ describeOnPostgres('two versions', (postgres) => {
   }, 60_000)
   const fresh = (): Promise<string> => postgres.database(`later_${++made}`, 'empty')
 
-  /** As the later version does at its start. */
+  /** The later version's start. */
   const migrate = async (url: string, later: Migrations): Promise<void> =>
     (await openStore(url, 'sessions', { ...sessionsMigrations, ...later })).close()
 
@@ -72,7 +75,7 @@ describeOnPostgres('two versions', (postgres) => {
     const url = await fresh()
     const store = await openSessionStore(url)
     await store.createSession({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
-    // As a backup holds all tables.
+    // Holds all tables, like a backup.
     const backup = await openStore(url, 'sessions', sessionsMigrations)
     const held = Promise.withResolvers<void>()
     const release = Promise.withResolvers<void>()

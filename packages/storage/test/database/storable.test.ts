@@ -1,4 +1,7 @@
-/** What no request passed through on its way: words of models, programs and servers, at the last door. */
+/**
+ * Text that came through no request (from models, programs and servers), cleaned before it is
+ * stored.
+ */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, test } from 'vitest'

@@ -41,7 +41,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
   const files = () => ({ sessions: join(folder, 'sessions.db'), accounts: join(folder, 'accounts.db') })
   const move = (url: string) =>
     moveToPostgres({ files: files(), folder: join(folder, 'moving'), url, doing: () => undefined })
-  /** Of each file of the folder, its bytes. */
+  /** Bytes by file of the folder. */
   const bytes = () =>
     new Map(
       readdirSync(folder)
@@ -89,7 +89,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
 
   test('every row is there, searches find it, and it goes on; the files are as they were', async () => {
     await fill()
-    // As an earlier version kept parts of milliseconds.
+    // An earlier version stored fractions of milliseconds.
     byHand('sessions', "update sessions set updated_at = 1000.4 where id = 's1'")
     const before = bytes()
     const url = await empty()

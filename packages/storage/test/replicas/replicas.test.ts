@@ -1,4 +1,4 @@
-/** Several replicas on one PostgreSQL: who has whom, and that nobody else writes. */
+/** Several replicas on one PostgreSQL: ownership of users, and refused writes of other replicas. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
@@ -48,7 +48,7 @@ describeOnPostgres('replicas on PostgreSQL', (postgres) => {
     return store
   }
 
-  /** As if it had not been heard of for 8 s. */
+  /** Simulates a last heartbeat 8 s ago. */
   const lapse = (id: string) =>
     admin.query('update replicas set heartbeat_at = heartbeat_at - 8000 where id = $1', [id])
 
@@ -64,7 +64,7 @@ describeOnPostgres('replicas on PostgreSQL', (postgres) => {
     await lapse('a')
     expect(await b.replicas.ownerOf('ann')).toBeUndefined()
     expect(await b.replicas.claim('ann')).toEqual({ replicaId: 'b', epoch: 2, before: 'a' })
-    // It is back, and takes nobody from a living one.
+    // It is back, and takes over no user of a living one.
     expect(await a.replicas.heartbeat()).toEqual({ draining: false, owned: [] })
     expect(await a.replicas.claim('ann')).toEqual({ replicaId: 'b', epoch: 2, before: 'b' })
     await b.replicas.release(['ann'])
@@ -123,7 +123,7 @@ describeOnPostgres('replicas on PostgreSQL', (postgres) => {
     expect(await begin('old')).toEqual([])
     expect(await begin('a', 'one')).toEqual(['old'])
     for (const id of ['a', 'b']) await lapse(id)
-    // Of its own id an earlier process counts for nothing.
+    // An earlier process of the same id is ignored.
     expect(await begin('c', 'two')).toEqual(['old'])
     await expect(begin('b', 'one')).rejects.toMatchObject(refused('Agent c', 'two', 'agent b', 'one'))
     expect(await begin('c', 'three')).toEqual(['old'])
@@ -226,7 +226,7 @@ describeOnPostgres('replicas on PostgreSQL', (postgres) => {
   test('however claims, lapses, loads and appends fall together: one owner at a time, and only theirs is stored', async () => {
     const ids = ['a', 'b'] as const
     const stores = { a: await replica('a'), b: await replica('b') }
-    // What the database says of the owner at the moment of each event.
+    // Owner at the moment of each event, by the database.
     await admin.query(OWNER_OF_EVENT)
     const acts = fc.constantFrom('claim', 'lapse', 'beat', 'load', 'append', 'append', 'output', 'release')
     const step = fc.record({ who: fc.constantFrom(...ids), act: acts })

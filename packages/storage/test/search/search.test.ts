@@ -1,4 +1,7 @@
-/** The search index finds what a look through every text finds, and nothing that its reader does not see. */
+/**
+ * The search index finds the same as a scan of every text, limited to texts that the reader may
+ * see.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { searchQuery } from '@sandlot/shared/chat/search'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
@@ -76,7 +79,7 @@ onBoth(({ name, fresh }) => {
   const kindsOf = async (...asked: Parameters<typeof find>) =>
     (await find(...asked)).hits.map(({ kind }) => kind)
 
-  /** What is indexed behind the rest is. */
+  /** Waits for the late index. */
   async function allIndexed(): Promise<void> {
     const { db, close } = await openStoreReader<SessionsSchema>(where, 'sessions', sessionsMigrations)
     const waiting = () =>
@@ -316,7 +319,7 @@ onBoth(({ name, fresh }) => {
         .execute()
       await old.close()
       store = await openSessionStore(path)
-      // Written while the rest is being indexed.
+      // Written during late indexing.
       await store.append('s', [said('heron new')])
       reader = await openSessionReader(path)
       where = path

@@ -1,4 +1,4 @@
-/** A process that is killed at any moment loses nothing that it said was stored. */
+/** A process killed at any moment loses nothing that it has acknowledged. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

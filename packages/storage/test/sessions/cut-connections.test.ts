@@ -1,6 +1,6 @@
 /**
- * Appends while connections to PostgreSQL are cut anywhere, also between COMMIT and its answer, and while the server is
- * killed: what was said to be stored is there, once, and what was said not to be is not.
+ * Appends during cut connections to PostgreSQL, also between COMMIT and its answer, and during a
+ * killed server: acknowledged events are stored once, and refused ones are not.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { type Server, type Socket, connect, createServer } from 'node:net'
@@ -36,7 +36,7 @@ async function startProxy(folder: string, to: string, next: () => Cut): Promise<
       if (bytes.includes('Qcommit') || bytes.includes('commit\0')) cut = next()
       if (cut === 'before COMMIT') return end()
       upstream.write(bytes)
-      // The server gets it, and answers nobody.
+      // The server receives it, and its answer is lost.
       if (cut === 'after COMMIT') setImmediate(end)
     })
     upstream.on('data', (bytes) => (cut === 'its answer' ? end() : client.write(bytes)))

@@ -1,4 +1,4 @@
-/** Rows of rules that cannot be read: what allows is left out, anything else stops that person's rules, and nobody else's. */
+/** Unreadable rows of rules: one that allows is skipped, any other stops that user's rules only. */
 import { sql } from 'kysely'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openStore } from '../../src/database/open.ts'

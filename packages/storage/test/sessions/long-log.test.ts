@@ -1,4 +1,4 @@
-/** What a long log is read and copied with leaves the process its other work. */
+/** Reads and copies of a long log leave the event loop free. */
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -44,7 +44,7 @@ function said(text: string): SessionEvent {
   return { sessionUpdate: 'agent_message_chunk', messageId: 'm', content, _meta: makeMeta({}, 1) }
 }
 
-/** How often the event loop turned meanwhile. */
+/** Turns of the event loop during `work`. */
 async function turnsOf(work: () => Promise<unknown>): Promise<number> {
   let turns = 0
   let over = false

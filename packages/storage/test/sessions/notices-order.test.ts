@@ -1,4 +1,4 @@
-/** The outbox of notices with several writers: whoever reads on after a number misses no row. */
+/** The outbox of notifications with several writers: a reader with a cursor misses no row. */
 import type { Kysely } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { insertNotifications, readNotifications } from '../../src/shares/notifications.ts'

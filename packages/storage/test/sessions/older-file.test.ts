@@ -1,4 +1,4 @@
-/** What an older version has written is all there after its file was brought to the schema of this one. */
+/** All data of an older version survives the migration of its file. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

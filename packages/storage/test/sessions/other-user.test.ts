@@ -1,4 +1,7 @@
-/** As in compose: ai-agent writes `sessions.db`, another user of its group, the service, reads it. */
+/**
+ * The setup of compose: ai-agent writes `sessions.db`, the service reads it as another user of its
+ * group.
+ */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs'
 import { once } from 'node:events'
@@ -36,7 +39,7 @@ class Child {
     return JSON.parse(await this.line()) as Read
   }
 
-  /** What it has acknowledged `events` later. */
+  /** Its acknowledged number after `events` more. */
   async written(events: number): Promise<number> {
     for (let n = 1; n < events; n++) await this.line()
     return Number(await this.line())

@@ -1,4 +1,4 @@
-/** How people keep their chats, each for themselves. */
+/** Users' own marks on chats. */
 import { type Project, newProject } from '@sandlot/shared/chat/chats'
 import { searchQuery } from '@sandlot/shared/chat/search'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'

@@ -1,4 +1,4 @@
-/** The contract of the search itself, over the thread: `search.test.ts`. */
+/** The search thread; the contract of the search over it is in `search.test.ts`. */
 import { renameSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

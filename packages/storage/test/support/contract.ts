@@ -1,6 +1,6 @@
 /**
- * What every sessions store must do. `open` gives an empty store and, where there is one, a second opening of the same
- * data for reading. The suite closes both.
+ * The contract of every sessions store. `open` returns an empty store and, if possible, a second
+ * opening of the same data for reading. The suite closes both.
  */
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { metaOf, seqOf } from '@sandlot/shared/chat/events'
@@ -286,7 +286,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         expect(await store.approval('s', 'c')).toBeUndefined()
         expect(await store.findSubmission('ann', 'r-s')).toBeUndefined()
         expect(await store.readEvents('t')).toHaveLength(1)
-        // What was spent was spent, also in a session that is gone.
+        // Usage survives the removal of its session.
         expect(await store.spentSince('ann', AT, AT)).toMatchObject({ turns: 2, tokens: 4 })
         expect(text(await store.readOutput('t', 'c', 0, 10))).toBe('out')
         expect(await store.findSubmission('ann', 'r-t')).toEqual({ sessionId: 't', promptId: 'p' })
@@ -368,7 +368,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
   })
 }
 
-/** What a store has that keeps sessions only, and nothing of people. */
+/** A store of sessions only, without users. */
 export type RecordsStore = SessionRecords &
   Pick<
     SessionStore,

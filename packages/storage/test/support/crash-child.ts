@@ -1,4 +1,4 @@
-/** Appends for ever and says on stdout what is durable. Killed by crash.test.ts. */
+/** Appends for ever and prints durable numbers on stdout. Killed by crash.test.ts. */
 import { writeSync } from 'node:fs'
 import { openSessionStore } from '../../src/store/open.ts'
 import { message } from './crash-message.ts'

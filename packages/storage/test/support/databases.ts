@@ -10,7 +10,7 @@ import { describeOnPostgres } from './on-postgres.ts'
 
 export interface Databases {
   name: 'SQLite' | 'PostgreSQL'
-  /** Where an empty store can be opened: a path, or an address. */
+  /** The path or address of an empty store. */
   fresh(): Promise<string>
 }
 

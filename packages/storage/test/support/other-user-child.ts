@@ -17,7 +17,7 @@ export interface Read {
   lastSeq: number | undefined
   /** Instead: the code of what opening threw. */
   failed?: string
-  /** How opening the file with these flags ended: `open`, or a code. */
+  /** Result of opening the file with these flags: `open`, or a code. */
   tries: Record<string, string>
 }
 

@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs'
 import { openSqliteWriter } from '../../src/database/sqlite-file.ts'
 
 const files = process.argv.slice(2).map((path) => openSqliteWriter(path))
-// As fast as it can: a moment that takes longer than one commit is to be found.
+// At full speed, so that a moment longer than one commit is detected.
 for (const file of files) file.pragma('synchronous = OFF')
 for (const file of files) file.exec('create table if not exists t (n integer); insert into t values (0)')
 writeSync(1, 'counting\n')

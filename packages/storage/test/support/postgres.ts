@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL of a test's own: a cluster in a temporary folder, reached only by a socket in it, gone afterwards. Debian's package
- * `postgresql` has the programs; where they are not, tests that need them say so and are left out.
+ * A PostgreSQL for one test: a cluster in a temporary folder, reachable only by a socket in it, and
+ * removed afterwards. The programs are Debian's package `postgresql`; without them, dependent tests
+ * are skipped with a message.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,9 +34,9 @@ export interface Postgres {
   database(name: string, like?: string): Promise<string>
   /** The rows of one statement, by a connection of its own. */
   rows<Row extends object>(database: string, query: string, values?: unknown[]): Promise<Row[]>
-  /** Kills the server as a crash would, runs `meanwhile`, and starts it again on the same data. */
+  /** Kills the server like a crash, runs `meanwhile`, and starts it again on the same data. */
   crash(meanwhile: () => Promise<void>): Promise<void>
-  /** Where its socket `.s.PGSQL.5432` is, and its data in `data`. */
+  /** The folder of its socket `.s.PGSQL.5432`, with its data in `data`. */
   readonly folder: string
   /** Ends the server: SIGINT stops it in order, SIGKILL as a crash would. */
   end(signal: 'SIGINT' | 'SIGKILL'): Promise<void>
@@ -45,7 +46,7 @@ export interface Postgres {
   takeAll(): Promise<() => Promise<void>>
   /** Copies the data as it is now, without a stop, as one keeps a second server. */
   copy(): Promise<void>
-  /** Kills the server and goes on with the copy: what was committed since then is lost. */
+  /** Kills the server and continues with the copy: later commits are lost. */
   failOver(): Promise<void>
   /** Ends the connections and the server, and removes everything. */
   stop(): Promise<void>
@@ -174,7 +175,7 @@ export async function startPostgres(
 async function whenReady(at: object, server: ChildProcess): Promise<void> {
   for (;;) {
     const client = new Client(at)
-    // Of one that the starting server has turned away.
+    // From a client that the starting server has refused.
     client.on('error', () => {})
     try {
       await client.connect()

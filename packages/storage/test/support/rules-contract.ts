@@ -1,4 +1,4 @@
-/** What every store must do with people's rules. Part of the sessions contract. */
+/** The contract of users' rules in every store. Part of the sessions contract. */
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import type { UserRule } from '../../src/tables/records.ts'
@@ -73,7 +73,7 @@ export function testRules(store: () => SessionStore): void {
     expect(await ids()).toEqual(['once', 'session', 'always'])
     await start(null)
     expect(await ids()).toEqual(['session', 'always'])
-    // It is really gone, or its id would be taken.
+    // It is deleted, or its id would be in use.
     await rules.add('ann', once)
     // Begun late, as by a call that outlived its prompt.
     await rules.add('ann', rule('late', { createdAt: 4, endsWith: { sessionId: 's', promptId: 'p1' } }))

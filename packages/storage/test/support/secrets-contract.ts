@@ -1,4 +1,4 @@
-/** What every store must do with sealed secrets. Part of the sessions contract. */
+/** The contract of sealed secrets in every store. Part of the sessions contract. */
 import { expect, test } from 'vitest'
 import type { SessionStore } from '../../src/sessions/store.ts'
 

@@ -1,4 +1,4 @@
-/** What the shares of every sessions store must do. */
+/** The contract of shares in every sessions store. */
 import type { Share } from '@sandlot/shared/chat/shares'
 import { describe, expect, test } from 'vitest'
 import { type ReaderOf, accessBy } from '../../src/shares/shares.ts'
@@ -104,7 +104,7 @@ describe('access by shares', () => {
     ]
     expect(accessBy(shares, { id: 'bob' }, 99)).toMatchObject({ access: 'take_part', mode: 'auto-edit' })
     expect(accessBy(shares, { id: 'bob' }, 100)).toBeUndefined()
-    // Who only watches has no mode to bring.
+    // Access `watch` has no mode.
     expect(accessBy(shares, { id: 'dan', teams: ['t'] }, 99)).toMatchObject({
       access: 'watch',
       mode: 'manual',

@@ -1,4 +1,4 @@
-/** What every store must know of what people have used up. Part of the sessions contract. */
+/** The contract of users' total usage in every store. Part of the sessions contract. */
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import type { SessionStore } from '../../src/sessions/store.ts'

@@ -1,4 +1,7 @@
-/** What every store must know of usage by day, person, team, model and tool. Part of the sessions contract. */
+/**
+ * The contract of usage by day, person, team, model and tool in every store. Part of the sessions
+ * contract.
+ */
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
