@@ -7,7 +7,6 @@ const LISTED = `
 docker/sandbox/src/ commands/attach.c commands/commands.c commands/end.c commands/exit.c commands/options.c
   commands/output.c commands/remembered.c commands/request.c commands/spool.c commands/start.c
   commands/streams.c commands/sweep.c commands/terminal.c
-docker/sandbox/src/ files/requests.c files/watches.c files/writes.c
 `
   .trim()
   .split(/\n(?=\S)/)

@@ -42,9 +42,10 @@ struct job {
     uint8_t payload[];
 };
 
-/* How the paths of a request are opened: with RESOLVE_NO_SYMLINKS, or as links lead. */
+/* paths.c: reads a path of a request; 0 or an errno. */
+int take_path(struct reader *r, char path[PATH_BYTES + 1]);
+/* RESOLVE_NO_SYMLINKS, or 0 where a request follows symbolic links. */
 uint64_t resolve_flags(const struct job *j);
-
 /* paths.c. They return a descriptor, or 0, or -1 with errno. */
 int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode, uint64_t resolve);
 /* walk.c: what open_beneath does, on a kernel without openat2. */
@@ -85,8 +86,6 @@ int report_changes(uint32_t handle, struct buf *out);
 void snapshots_forget(void);
 /* Everything in it that can go. */
 int empty_directory(int dir);
-/* requests.c: 0 or an errno. */
-int take_path(struct reader *r, char path[PATH_BYTES + 1]);
 /* watches.c: watch these directories, the controller's set of this number. 0 or an errno. */
 int watch_directories(uint32_t which, struct reader *r, struct buf *out);
 void watches_forget(void);

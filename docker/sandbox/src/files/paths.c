@@ -18,6 +18,21 @@
 #define CALL_OPENAT2 SYS_openat2
 #endif
 
+int take_path(struct reader *r, char path[PATH_BYTES + 1])
+{
+    uint32_t n = rd32(r);
+    const uint8_t *p = rdn(r, n);
+    if (!p || memchr(p, 0, n))
+        return EINVAL;
+    if (n > PATH_BYTES)
+        return ENAMETOOLONG;
+    memcpy(path, p, n);
+    path[n] = 0;
+    return 0;
+}
+
+uint64_t resolve_flags(const struct job *j) { return j->flags & F_NO_LINKS ? RESOLVE_NO_SYMLINKS : 0; }
+
 int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode, uint64_t resolve)
 {
     struct open_how how = {.flags = flags | O_CLOEXEC, .mode = mode, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve};

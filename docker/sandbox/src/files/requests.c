@@ -159,22 +159,7 @@ static int do_rename(char *from, char *to, bool is_new, uint64_t resolve)
     return error;
 }
 
-/* ---- which one ------------------------------------------------------------------------------- */
-
-int take_path(struct reader *r, char path[PATH_BYTES + 1])
-{
-    uint32_t n = rd32(r);
-    const uint8_t *p = rdn(r, n);
-    if (!p || memchr(p, 0, n))
-        return EINVAL;
-    if (n > PATH_BYTES)
-        return ENAMETOOLONG;
-    memcpy(path, p, n);
-    path[n] = 0;
-    return 0;
-}
-
-uint64_t resolve_flags(const struct job *j) { return j->flags & F_NO_LINKS ? RESOLVE_NO_SYMLINKS : 0; }
+/* ---- dispatch -------------------------------------------------------------------------------- */
 
 int file_request(const struct job *j, struct buf *out, uint16_t *flags)
 {
