@@ -9,7 +9,7 @@ import { claimedName, isDeploymentId, LABEL } from '../../names.ts'
 import { absentIf404, unless, engineAnswer, isForgottenTask } from './engine-error.ts'
 import { post } from './attach.ts'
 import { createImageIds, createSpecBuilder } from './spec-builder.ts'
-import { capabilitiesFrom, type EngineInfo } from './capabilities.ts'
+import { capabilitiesFrom, readInfo } from './capabilities.ts'
 import type { CircuitOptions } from './circuit-breaker.ts'
 import { type EngineTls, parseDockerHost } from './connection.ts'
 import { createEngine, DEADLINE } from './engine.ts'
@@ -64,10 +64,8 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
   const blueprint = createSpecBuilder(engine, deployment, imageIdOf, options.seccompFile)
   const quota = createQuotaProbe(engine, deployment)
   const volumes = createVolumes(engine, deployment, quota)
-  const info = (signal?: AbortSignal): Promise<EngineInfo> =>
-    engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info(), signal)
   /** The engine's folder. */
-  const dataRoot = once(async () => (await info()).DockerRootDir)
+  const dataRoot = once(async () => (await readInfo(engine)).DockerRootDir)
   /**
    * Id → slot of every container seen to carry our labels; a container never changes its labels.
    */
@@ -243,11 +241,15 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
 
     inventory: {
       async capabilities(signal) {
-        const [apiVersion, kind, now] = await Promise.all([engine.apiVersion(signal), quota(), info(signal)])
-        return capabilitiesFrom(now, apiVersion, kind)
+        const [apiVersion, kind, info] = await Promise.all([
+          engine.apiVersion(signal),
+          quota(),
+          readInfo(engine, signal),
+        ])
+        return capabilitiesFrom(info, apiVersion, kind)
       },
 
-      engineId: async () => (await info()).ID,
+      engineId: async () => (await readInfo(engine)).ID,
 
       inspect: (idOrName) => inspect(idOrName),
 

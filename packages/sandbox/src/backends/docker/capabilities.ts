@@ -1,6 +1,7 @@
 import type { BackendCapabilities } from '../../backend.ts'
+import { DEADLINE, type Engine } from './engine.ts'
 
-/** What we read of `GET /info`. */
+/** Fields of `GET /info` that are read here. */
 export interface EngineInfo {
   ID: string
   ServerVersion: string
@@ -19,16 +20,20 @@ export interface EngineInfo {
   LiveRestoreEnabled?: boolean
 }
 
+export function readInfo(engine: Engine, signal?: AbortSignal): Promise<EngineInfo> {
+  return engine.call('describe itself', DEADLINE.read, (docker): Promise<EngineInfo> => docker.info(), signal)
+}
+
 /**
- * Of `memory`, `processes` and `CPU`, what the engine says it cannot limit. It makes containers all
- * the same, without.
+ * Those of `memory`, `processes` and `CPU` that the engine cannot limit. It creates containers
+ * anyway, without the limit.
  */
 export function unlimited(info: Pick<EngineInfo, 'MemoryLimit' | 'PidsLimit' | 'CpuCfsQuota'>): string[] {
   const limits = { memory: info.MemoryLimit, processes: info.PidsLimit, CPU: info.CpuCfsQuota }
   return Object.entries(limits).flatMap(([name, enforced]) => (enforced === false ? [name] : []))
 }
 
-/** What this engine can do, and what an operator should know about it, one plain sentence each. */
+/** Each warning is one plain sentence for an operator. */
 export function capabilitiesFrom(
   info: EngineInfo,
   apiVersion: string,

@@ -31,7 +31,7 @@ export async function describeEngine(at: {
 }): Promise<EngineDescription & { local: boolean }> {
   const address = parseDockerHost(at.dockerHost, at.tls)
   const engine = createEngine(address)
-  const [info, version] = await engine.call('tell about itself', DEADLINE.read, (docker) =>
+  const [info, version] = await engine.call('describe itself', DEADLINE.read, (docker) =>
     Promise.all([docker.info() as Promise<EngineDescription['info']>, docker.version()]),
   )
   return { info, version, local: address.kind === 'unix' }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { newSlotName, poolName, slotLabels, UID_RANGE } from '../../names.ts'
 import { engineAnswer } from './engine-error.ts'
-import type { EngineInfo, QuotaKind } from './capabilities.ts'
+import { type EngineInfo, type QuotaKind, readInfo } from './capabilities.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 
 /** Of the volume that asks: nothing is ever written to it. */
@@ -38,10 +38,7 @@ interface Found {
 }
 
 async function probe(engine: Engine, deployment: string): Promise<Found> {
-  const info = await engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> =>
-    docker.info(),
-  )
-  const on = backingFileSystem(info)
+  const on = backingFileSystem(await readInfo(engine))
   if (on !== undefined && on !== 'xfs') return { kind: 'soft', final: true }
   return engine.call(
     'try a volume with a size',

@@ -4,7 +4,7 @@ import type Docker from 'dockerode'
 
 import type { SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
-import { type EngineInfo, unlimited } from './capabilities.ts'
+import { type EngineInfo, readInfo, unlimited } from './capabilities.ts'
 import { type CreateBody, createTemplate, engineFacts } from './create-template.ts'
 import { debugProfile } from './debug-profile.ts'
 import { DEADLINE, type Engine } from './engine.ts'
@@ -31,9 +31,7 @@ export function createSpecBuilder(
 ): (spec: SandboxSpec, signal?: AbortSignal) => Promise<BuiltSpec> {
   const profile = once(() => readSeccompProfile(seccompFile))
   const facts = once(async () => {
-    const info = await engine.call('tell about itself', DEADLINE.read, (docker): Promise<EngineInfo> =>
-      docker.info(),
-    )
+    const info = await readInfo(engine)
     requireLimits(info)
     return engineFacts(info)
   })

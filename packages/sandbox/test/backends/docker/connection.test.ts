@@ -71,7 +71,7 @@ describe('an engine that is not as it should be', () => {
         ? response.setHeader('Api-Version', version).end('OK')
         : then(request, response)
   const info = (deadlineMs = 5_000, signal?: AbortSignal) =>
-    engine().call('tell about itself', deadlineMs, (docker) => docker.info(), signal)
+    engine().call('describe itself', deadlineMs, (docker) => docker.info(), signal)
 
   test.each(['task 0a1b: already exists: unknown', 'id already in use'])(
     'a container that it can never start again (%s) is taken away, so that another takes its place',
@@ -124,7 +124,7 @@ describe('an engine that is not as it should be', () => {
     ['Unknown runtime specified nonesuch', /no runtime "nonesuch".*SANDLOT_SANDBOX_RUNTIME/],
     ['unknown or invalid runtime name: nonesuch', /no runtime "nonesuch".*SANDLOT_SANDBOX_RUNTIME/],
     [`container create: opening seccomp profile failed: open {${'x'.repeat(9_000)}`, /^.{20,300}$/],
-    [`anything else ${'x'.repeat(9_000)}`, /^The Docker engine could not tell about itself .{500,700}$/],
+    [`anything else ${'x'.repeat(9_000)}`, /^The Docker engine could not describe itself .{500,700}$/],
   ])('a refusal is told in a sentence: %.40s', async (message, expected) => {
     await answerWith(
       pinging((_, response) => {
@@ -187,7 +187,7 @@ describe('an engine that is not as it should be', () => {
     await answerWith(pinging(() => {}))
     await expect(info(50)).rejects.toMatchObject({
       code: 'engine_unavailable',
-      message: expect.stringMatching(/did not tell about itself within/),
+      message: expect.stringMatching(/did not describe itself within/),
     })
   })
 
@@ -200,12 +200,12 @@ describe('an engine that is not as it should be', () => {
     await answerWith(pinging((request) => request.socket.destroy()))
     await expect(info()).rejects.toMatchObject({
       code: 'engine_unavailable',
-      message: expect.stringContaining('broke while trying to tell about itself'),
+      message: expect.stringContaining('broke while trying to describe itself'),
     })
   })
 
   test.each([
-    [500, 'it broke', 'engine_unavailable', /could not tell about itself.*it broke/],
+    [500, 'it broke', 'engine_unavailable', /could not describe itself.*it broke/],
     [500, 'write /x: no space left on device', 'engine_unavailable', /disk is full/],
     [404, 'No such container: x', 'sandbox_lost', /gone/],
     [404, 'No such image: y', 'engine_unavailable', /build-images\.sh/],
