@@ -1,4 +1,4 @@
-import type { BackendVolumes } from '../../backend.ts'
+import type { BackendVolume, BackendVolumes } from '../../backend.ts'
 import { SandboxError, workspaceMissing } from '../../errors.ts'
 import { LABEL, slotLabels } from '../../names.ts'
 import { absentIf404, unless } from './engine-error.ts'
@@ -6,31 +6,22 @@ import { DEADLINE, type Engine } from './engine.ts'
 import type { QuotaKind } from './capabilities.ts'
 import { isOurs } from './states.ts'
 
-/** The volumes of one deployment: every workspace is a named one with our labels. */
+/** Volumes of one deployment. Every workspace is a named volume with our labels. */
 export function createVolumes(
   engine: Engine,
   deployment: string,
   quota: () => Promise<QuotaKind>,
 ): BackendVolumes {
-  async function labelsOf(name: string, signal?: AbortSignal): Promise<Record<string, string> | undefined> {
-    const volume = await engine.call(
-      'look at the volume',
-      DEADLINE.read,
-      (docker, inner) => absentIf404(docker.getVolume(name).inspect({ abortSignal: inner })),
-      signal,
-    )
-    return volume && (volume.Labels ?? {})
-  }
-
   return {
     async has(name, signal) {
-      const labels = await labelsOf(name, signal)
-      // An engine makes one without labels where a container is started by hand after its own went.
+      const labels = await volumeLabels(engine, name, signal)
+      // An engine creates one without labels when a container is started by hand after its own
+      // volume was removed.
       return labels !== undefined && isOurs(deployment, labels)
     },
 
     async ensure(spec, signal) {
-      const found = await labelsOf(spec.volume, signal)
+      const found = await volumeLabels(engine, spec.volume, signal)
       if (found && !isOurs(deployment, found)) {
         throw new SandboxError(
           'exists',
@@ -39,8 +30,8 @@ export function createVolumes(
       }
       if (found) return
       if (spec.hasWorkspace) throw workspaceMissing(spec.volume)
-      // A volume made anew under an old name would silently have no size until the engine restarts;
-      // a slot's name is never used twice, and sbxd checks the size inside.
+      // A volume created again under an old name would silently have no size until the engine
+      // restarts; a slot's name is never used twice, and sbxd checks the size inside.
       const sized = (await quota()) === 'hard'
       await engine.call(
         'make a volume',
@@ -57,24 +48,47 @@ export function createVolumes(
       )
     },
 
-    async remove(name) {
-      const labels = await labelsOf(name)
-      if (!labels) return
-      if (!isOurs(deployment, labels))
-        throw new SandboxError('permission', `The volume ${name} is not one of this deployment's.`)
-      await engine.call('remove the volume', DEADLINE.change, (docker, signal) =>
-        unless([404], docker.getVolume(name).remove({ abortSignal: signal })),
-      )
-    },
-
-    async list() {
-      const filters = JSON.stringify({
-        label: [`${LABEL.deployment}=${deployment}`, `${LABEL.role}=sandbox`],
-      })
-      const { Volumes } = await engine.call('list the volumes', DEADLINE.read, (docker, abortSignal) =>
-        docker.listVolumes({ filters, abortSignal }),
-      )
-      return Volumes.map(({ Name, Labels }) => ({ name: Name, labels: Labels ?? {} }))
-    },
+    remove: (name) => removeVolume(engine, deployment, name),
+    list: () => listVolumes(engine, deployment),
   }
+}
+
+/** Labels of any volume, also of one that is not ours; undefined where there is none. */
+export async function volumeLabels(
+  engine: Engine,
+  name: string,
+  signal?: AbortSignal,
+): Promise<Record<string, string> | undefined> {
+  const volume = await engine.call(
+    'look at the volume',
+    DEADLINE.read,
+    (docker, inner) => absentIf404(docker.getVolume(name).inspect({ abortSignal: inner })),
+    signal,
+  )
+  return volume && (volume.Labels ?? {})
+}
+
+/** Every workspace of the deployment. */
+export async function listVolumes(engine: Engine, deployment: string): Promise<BackendVolume[]> {
+  const filters = JSON.stringify({
+    label: [`${LABEL.deployment}=${deployment}`, `${LABEL.role}=sandbox`],
+  })
+  const { Volumes } = await engine.call('list the volumes', DEADLINE.read, (docker, abortSignal) =>
+    docker.listVolumes({ filters, abortSignal }),
+  )
+  return Volumes.map(({ Name, Labels }) => ({ name: Name, labels: Labels ?? {} }))
+}
+
+/** Idempotent. Rejects with `permission` for a volume that is not one of the deployment's. */
+export async function removeVolume(engine: Engine, deployment: string, name: string): Promise<void> {
+  const labels = await volumeLabels(engine, name)
+  if (!labels) return
+  if (!isOurs(deployment, labels)) throw notOurs(name)
+  await engine.call('remove the volume', DEADLINE.change, (docker, signal) =>
+    unless([404], docker.getVolume(name).remove({ abortSignal: signal })),
+  )
+}
+
+export function notOurs(name: string): SandboxError {
+  return new SandboxError('permission', `The volume ${name} is not one of this deployment's.`)
 }
