@@ -1,9 +1,23 @@
 import { SandboxError, type SandboxErrorCode } from '../errors.ts'
 
-/**
- * Linux errno numbers that sbxd can answer with, the same on x86-64 and arm64: code and plain
- * words.
- */
+const E = {
+  PERM: 1,
+  NOENT: 2,
+  TOOBIG: 7,
+  AGAIN: 11,
+  NOMEM: 12,
+  ACCES: 13,
+  EXIST: 17,
+  NOTDIR: 20,
+  NFILE: 23,
+  MFILE: 24,
+  NOEXEC: 8,
+  NOSYS: 38,
+  LOOP: 40,
+  USERS: 87,
+} as const
+
+/** Linux errno numbers that sbxd answers with, the same on x86-64 and arm64. */
 const FILE_ERRORS: Record<number, [SandboxErrorCode, string]> = {
   1: ['permission', 'is not permitted'],
   2: ['not_found', 'does not exist'],
@@ -33,14 +47,12 @@ const FILE_ERRORS: Record<number, [SandboxErrorCode, string]> = {
   122: ['disk_quota', 'does not fit: the disk quota is used up; delete what is not needed'],
 }
 
-const ELOOP = 40
-
-/** What a file request failed with. `noLinks`: it was made for a path without symbolic links. */
+/** `noLinks`: the request was made for a path without symbolic links. */
 export function fileError(errno: number, path: string, noLinks = false): SandboxError {
-  if (noLinks && errno === ELOOP)
+  if (noLinks && errno === E.LOOP)
     return new SandboxError(
       'path_changed',
-      `"${path}" leads through a symbolic link that was put there meanwhile; try again`,
+      `"${path}" leads through a symbolic link that was created in the meantime; try again`,
     )
   const [code, words] = FILE_ERRORS[errno] ?? (['permission', `failed with error ${errno}`] as const)
   return new SandboxError(code, `${path === '' ? 'The workspace' : `"${path}"`} ${words}`)
@@ -48,27 +60,12 @@ export function fileError(errno: number, path: string, noLinks = false): Sandbox
 
 const STAGE = { request: 1, boot: 2, limit: 3, fork: 4, setup: 5, cwd: 6, exec: 7, attach: 8 } as const
 
-/** What a START or ATTACH failed with. The command never ran. */
+/** The error of a START or ATTACH. The command never ran. */
 export function startError(
   errno: number,
   stage: number,
   request: { program: string; cwd?: string | undefined },
 ): SandboxError {
-  const E = {
-    PERM: 1,
-    NOENT: 2,
-    TOOBIG: 7,
-    AGAIN: 11,
-    NOMEM: 12,
-    ACCES: 13,
-    EXIST: 17,
-    NOTDIR: 20,
-    NFILE: 23,
-    MFILE: 24,
-    NOEXEC: 8,
-    NOSYS: 38,
-    USERS: 87,
-  }
   if (stage === STAGE.boot)
     return new SandboxError(
       'sandbox_lost',

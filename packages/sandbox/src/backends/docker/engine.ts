@@ -9,7 +9,7 @@ import type { BackendHealth } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { orAborted } from '#shared/async/or-aborted'
 import { attach, pingVersion } from './attach.ts'
-import { type CircuitOptions, createCircuitBreaker } from './circuit-breaker.ts'
+import { type CircuitOptions, CircuitBreaker } from './circuit-breaker.ts'
 import type { EngineAddress } from './connection.ts'
 import { deadlineError, toSandboxError } from './engine-error.ts'
 import { once } from './once.ts'
@@ -49,7 +49,7 @@ export interface Engine {
  * calls. While it does not answer, calls fail at once.
  */
 export function createEngine(address: EngineAddress, circuit?: CircuitOptions): Engine {
-  const breaker = createCircuitBreaker(address, (signal) => pingVersion(address, signal), circuit)
+  const breaker = new CircuitBreaker(address, (signal) => pingVersion(address, signal), circuit)
   async function withDeadline<T>(
     doing: string,
     deadlineMs: number,

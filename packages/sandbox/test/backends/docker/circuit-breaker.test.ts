@@ -3,7 +3,7 @@ import { getEventListeners, once } from 'node:events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { createCircuitBreaker } from '../../../src/backends/docker/circuit-breaker.ts'
+import { CircuitBreaker } from '../../../src/backends/docker/circuit-breaker.ts'
 
 const address = { kind: 'unix' as const, socketPath: '/x', shown: '/x' }
 const QUICK = { askAfterMs: 20, answerMs: 60, retryMs: 20 }
@@ -21,7 +21,7 @@ function engine(options = {}) {
       once(signal, 'abort').then(() => Promise.reject(new Error('aborted'))),
     ])
   }
-  const breaker = createCircuitBreaker(
+  const breaker = new CircuitBreaker(
     address,
     async (signal) => {
       state.pings += 1
@@ -91,7 +91,7 @@ test('nothing is asked while nothing runs', async () => {
 
 test('an engine that refuses is not one that hangs', async () => {
   const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
-  const breaker = createCircuitBreaker(address, () => Promise.reject(refused), QUICK)
+  const breaker = new CircuitBreaker(address, () => Promise.reject(refused), QUICK)
   const slow = Promise.withResolvers<string>()
   const running = breaker.run(() => slow.promise)
   await new Promise((resolve) => setTimeout(resolve, QUICK.askAfterMs * 4))
