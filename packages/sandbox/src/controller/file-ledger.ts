@@ -34,107 +34,26 @@ const fileSchema = z.strictObject({
   epoch: z.int().nonnegative(),
   slots: z.array(slotSchema),
 })
-type LedgerFile = z.infer<typeof fileSchema>
+type Ledger = z.infer<typeof fileSchema>
 
 /**
- * A ledger in one JSON file, for a program that uses this package as a library. Every change is
- * read, made and written under a lock, to a temporary file that is synced and renamed, so a crash
- * leaves the old state or the new, and who only reads needs no lock. Rejects with `ledger` when the
- * file cannot be read, written or understood; it is never overwritten then.
+ * A ledger in one JSON file, for a program that uses this package as a library. Rejects with
+ * `ledger` when the file cannot be read, written or parsed; it is never overwritten then.
  *
- * For a local disk: only the syncing happens in another thread, because each of the other calls
- * takes less time than the way there and back; without those ways a claim takes a quarter less. A
- * disk that hangs holds this process up until it goes on.
+ * For a local disk: only the sync runs in another thread. Every other call takes less time than a
+ * round trip to one, and without those round trips a claim takes a quarter less. A hanging disk
+ * blocks this process until it resumes.
  */
-export function createFileLedger(file: string): SandboxLedger {
-  const queue = new SerialQueue()
-  let hasFolder = false
-  /**
-   * The text that was found in order last: with a thousand slots, checking would be two thirds of a
-   * look.
-   */
-  let checked: string | undefined
-
-  function read(): LedgerFile {
-    const text = readIfThere(file)
-    if (text === undefined) return { version: 1, epoch: 0, slots: [] }
-    if (text === checked) return JSON.parse(text) as LedgerFile
-    const ledger = fileSchema.parse(JSON.parse(text))
-    checked = text
-    return ledger
-  }
-
-  /** One after the other in this process; the file lock is for other processes. */
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return queue.run(async () => {
-      try {
-        return await work()
-      } catch (error) {
-        if (error instanceof SandboxError) throw error
-        hasFolder = false
-        throw new SandboxError('ledger', `The sandbox ledger ${file} cannot be used: ${describe(error)}`, {
-          cause: error,
-        })
-      }
-    })
-  }
-
-  const look = <T>(at: (slots: LedgerFile['slots']) => T): Promise<T> => inTurn(async () => at(read().slots))
-
-  const transaction = <T>(change: (ledger: LedgerFile) => { result: T; write: boolean }): Promise<T> =>
-    inTurn(async () => {
-      if (!hasFolder) mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-      hasFolder = true
-      return withFileLock(file, async () => {
-        const ledger = read()
-        const { result, write } = change(ledger)
-        if (write) await replace(file, `${JSON.stringify(ledger, null, 2)}\n`)
-        return result
-      })
-    })
-
+export function createFileLedger(path: string): SandboxLedger {
+  const file = new LedgerFile(path)
   return {
-    find: (userId) => look((slots) => toSlot(slots.find((slot) => slot.userId === userId))),
-
-    add: (slot, mostWarm) =>
-      transaction((ledger) => {
-        const taken = ledger.slots.find(
-          (other) =>
-            other.slot === slot.slot ||
-            other.uid === slot.uid ||
-            other.volume === slot.volume ||
-            (slot.userId !== undefined && other.userId === slot.userId),
-        )
-        if (taken)
-          throw new SandboxError(
-            'exists',
-            `Slot ${slot.slot}, uid ${slot.uid}, volume ${slot.volume} or their user is in the ledger already.`,
-          )
-        const warm = ledger.slots.filter((other) => other.state === 'warm').length
-        if (slot.state === 'warm' && mostWarm !== undefined && warm >= mostWarm)
-          throw new SandboxError('limit_reached', `There are ${warm} warm slots already.`)
-        ledger.slots.push(slotSchema.parse(slot))
-        return { result: undefined, write: true }
-      }),
-
-    claim: (name, userId) =>
-      transaction((ledger) => {
-        const theirs = ledger.slots.find((slot) => slot.userId === userId)
-        if (theirs) return { result: toSlot(theirs), write: false }
-        const slot = mustHave(ledger, name)
-        if (slot.state !== 'warm')
-          throw new SandboxError('exists', `Slot ${name} is ${slot.state}: it cannot be claimed.`)
-        Object.assign(slot, {
-          state: 'claimed',
-          userId,
-          claimedAt: Date.now(),
-          generation: slot.generation + 1,
-        } satisfies Partial<LedgerSlot>)
-        return { result: toSlot(slot), write: true }
-      }),
+    find: (userId) => file.read(({ slots }) => toSlot(slots.find((slot) => slot.userId === userId))),
+    list: () => file.read(({ slots }) => slots.map((slot) => toSlot(slot))),
+    add: (slot, mostWarm) => file.change((ledger) => addSlot(ledger, slot, mostWarm)),
+    claim: (name, userId) => file.change((ledger) => claimSlot(ledger, name, userId)),
 
     condemn: (name) =>
-      transaction((ledger) => {
+      file.change((ledger) => {
         const slot = ledger.slots.find((candidate) => candidate.slot === name)
         if (slot?.state !== 'warm') return { result: slot?.state === 'condemned', write: false }
         slot.state = 'condemned'
@@ -142,7 +61,7 @@ export function createFileLedger(file: string): SandboxLedger {
       }),
 
     nextGeneration: (name, after) =>
-      transaction((ledger) => {
+      file.change((ledger) => {
         const slot = mustHave(ledger, name)
         const write = slot.generation <= after
         if (write) slot.generation = after + 1
@@ -150,38 +69,135 @@ export function createFileLedger(file: string): SandboxLedger {
       }),
 
     release: (name) =>
-      transaction((ledger) => {
+      file.change((ledger) => {
         const before = ledger.slots.length
         ledger.slots = ledger.slots.filter((slot) => slot.slot !== name)
         return { result: undefined, write: ledger.slots.length !== before }
       }),
 
-    list: () => look((slots) => slots.map((slot) => toSlot(slot))),
-
     nextEpoch: (above = 0) =>
-      transaction((ledger) => {
+      file.change((ledger) => {
         ledger.epoch = Math.max(ledger.epoch + 1, above + 1, Date.now())
         return { result: ledger.epoch, write: true }
       }),
   }
 }
 
-function mustHave(ledger: LedgerFile, name: string): LedgerFile['slots'][number] {
+interface Change<T> {
+  result: T
+  write: boolean
+}
+
+function addSlot(ledger: Ledger, slot: LedgerSlot, mostWarm: number | undefined): Change<void> {
+  const taken = ledger.slots.find(
+    (other) =>
+      other.slot === slot.slot ||
+      other.uid === slot.uid ||
+      other.volume === slot.volume ||
+      (slot.userId !== undefined && other.userId === slot.userId),
+  )
+  if (taken)
+    throw new SandboxError(
+      'exists',
+      `Slot ${slot.slot}, uid ${slot.uid}, volume ${slot.volume} or their user is in the ledger already.`,
+    )
+  const warm = ledger.slots.filter((other) => other.state === 'warm').length
+  if (slot.state === 'warm' && mostWarm !== undefined && warm >= mostWarm)
+    throw new SandboxError('limit_reached', `There are ${warm} warm slots already.`)
+  ledger.slots.push(slotSchema.parse(slot))
+  return { result: undefined, write: true }
+}
+
+function claimSlot(ledger: Ledger, name: string, userId: string): Change<LedgerSlot> {
+  const theirs = ledger.slots.find((slot) => slot.userId === userId)
+  if (theirs) return { result: toSlot(theirs), write: false }
+  const slot = mustHave(ledger, name)
+  if (slot.state !== 'warm')
+    throw new SandboxError('exists', `Slot ${name} is ${slot.state}: it cannot be claimed.`)
+  Object.assign(slot, {
+    state: 'claimed',
+    userId,
+    claimedAt: Date.now(),
+    generation: slot.generation + 1,
+  } satisfies Partial<LedgerSlot>)
+  return { result: toSlot(slot), write: true }
+}
+
+function mustHave(ledger: Ledger, name: string): Ledger['slots'][number] {
   const slot = ledger.slots.find((candidate) => candidate.slot === name)
   if (!slot) throw new SandboxError('not_found', `Slot ${name} is not in the ledger.`)
   return slot
 }
 
-/** A copy without keys that are there and undefined. */
-function toSlot(slot: LedgerFile['slots'][number]): LedgerSlot
-function toSlot(slot: LedgerFile['slots'][number] | undefined): LedgerSlot | undefined
-function toSlot(slot: LedgerFile['slots'][number] | undefined): LedgerSlot | undefined {
+/** A copy without keys whose value is undefined. */
+function toSlot(slot: Ledger['slots'][number]): LedgerSlot
+function toSlot(slot: Ledger['slots'][number] | undefined): LedgerSlot | undefined
+function toSlot(slot: Ledger['slots'][number] | undefined): LedgerSlot | undefined {
   if (!slot) return undefined
   const { userId, claimedAt, ...rest } = slot
   return {
     ...rest,
     userId,
     claimedAt,
+  }
+}
+
+/**
+ * Every change is read, made and written under a lock, to a temporary file that is synced and
+ * renamed: a crash leaves the old state or the new one, and a reader needs no lock.
+ */
+class LedgerFile {
+  readonly #path: string
+  readonly #queue = new SerialQueue()
+  #hasFolder = false
+  /** The last text that was valid: with a thousand slots, validation is two thirds of a read. */
+  #valid: string | undefined
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  read<T>(select: (ledger: Ledger) => T): Promise<T> {
+    return this.#inTurn(async () => select(this.#load()))
+  }
+
+  change<T>(change: (ledger: Ledger) => Change<T>): Promise<T> {
+    return this.#inTurn(async () => {
+      if (!this.#hasFolder) mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
+      this.#hasFolder = true
+      return withFileLock(this.#path, async () => {
+        const ledger = this.#load()
+        const { result, write } = change(ledger)
+        if (write) await replace(this.#path, `${JSON.stringify(ledger, null, 2)}\n`)
+        return result
+      })
+    })
+  }
+
+  #load(): Ledger {
+    const text = readIfThere(this.#path)
+    if (text === undefined) return { version: 1, epoch: 0, slots: [] }
+    if (text === this.#valid) return JSON.parse(text) as Ledger
+    const ledger = fileSchema.parse(JSON.parse(text))
+    this.#valid = text
+    return ledger
+  }
+
+  /** Serial within this process; the file lock is for other processes. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#queue.run(async () => {
+      try {
+        return await work()
+      } catch (error) {
+        if (error instanceof SandboxError) throw error
+        this.#hasFolder = false
+        throw new SandboxError(
+          'ledger',
+          `The sandbox ledger ${this.#path} cannot be used: ${describe(error)}`,
+          { cause: error },
+        )
+      }
+    })
   }
 }
 
