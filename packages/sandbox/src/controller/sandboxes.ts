@@ -250,13 +250,13 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   let maintained = false
   const housekeeping = createHousekeeping({
     deploymentId,
-    look: () => reconciler.pass(),
+    reconcile: () => reconciler.pass(),
     pool,
     userSandboxes,
     backend,
     ledger,
     idle: idleTimes(options.idle),
-    lookEveryMs: options.lookEveryMs ?? 60_000,
+    reconcileEveryMs: options.lookEveryMs ?? 60_000,
     closing: closing.signal,
     share,
     log,
