@@ -21,72 +21,50 @@ import type { Pool } from './pool.ts'
 import type { DiskBudget } from '../sandbox.ts'
 import { slotFor } from './slots.ts'
 
-/** How long an acquire may take, in milliseconds. */
+/** Time limits of an acquire, in milliseconds. */
 export interface Patience {
-  /** The making or starting of a sandbox, from its turn on. Default 120,000. */
+  /** Creating or starting a sandbox, once it has a slot in the start gate. Default 120,000. */
   startMs?: number
-  /**
-   * The wait for its turn: on a slow machine two hundred others may be before it. Default 900,000.
-   */
+  /** Waiting for that slot: on a slow machine two hundred others may come first. Default 900,000. */
   lineMs?: number
   /**
-   * The wait for an engine that cannot be reached, by all callers together: its gate is restarted
-   * within seconds. A call that comes after that fails at its first try. Default 10,000.
+   * Waiting for an unreachable engine, by all callers together: its gate is restarted within
+   * seconds. A later call fails at its first try. Default 10,000.
    */
   engineMs?: number
 }
 
 /** Milliseconds between two tries to reach the engine. */
 const TRY_EVERY_MS = 250
-/** After so long without a try an engine that could not be reached is waited for anew. */
+/** After so long without a try, an unreachable engine is waited for again. */
 const OUTAGE_KNOWN_MS = 60_000
 
 export interface ConnectingContext extends ContainerOptions {
-  /** At most so many containers are started at once, here and elsewhere. */
+  /** Bounds the containers that are started at once, here and elsewhere. */
   gate: Gate
   pool: Pick<Pool, 'take'>
-  /** What a workspace may hold just now. */
+  /** The current disk budget of a workspace. */
   budget: () => DiskBudget
   prove: Prove
-  /** Whether the engine may have a container of this owner tag, see `Reconciler`. */
+  /** The engine may have a container of this owner tag, see `Reconciler`. */
   hasContainer: (owner: string) => boolean
-  /** The way out of sandboxes. Absent: there is none. */
+  /** Network access of sandboxes. Absent: none. */
   egress?: Egress
-  /**
-   * As `NewerEpoch`, for the sandbox of this user. Absent: a greater one is another controller's.
-   */
+  /** `NewerEpoch` for this user's sandbox. Absent: a greater epoch is another controller's. */
   newerEpoch?: ((userId: string, current: number) => Promise<number | undefined>) | undefined
   /** Aborts when the controller closes. */
   closing: AbortSignal
   patience?: Patience
 }
 
-/**
- * Opens streams to users' sandboxes. A sandbox that it resolves with is proved and has its egress
- * open.
- */
-interface Connecting {
-  /**
-   * From the pool, or brought up in turn. Rejects with a `SandboxError`, `cancelled` when the
-   * controller closes.
-   */
-  connect(userId: string): Promise<ConnectedSandbox>
-  /** How the last `connect` of this user went so far; empty before the first one. */
-  steps(userId: string): readonly StartStep[]
-  /** What was opened is closed, and its steps are of no use. */
-  forget(userId: string): void
-  /** To this container of a claimed slot, which runs. Rejects with a `SandboxError`. */
-  reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<ConnectedSandbox>
-}
-
-/** One step of the way to a sandbox that is ready. */
+/** One step on the way to a ready sandbox. */
 export interface StartStep {
   /** Epoch milliseconds. */
   at: number
   /**
-   * `line`: it waits for its turn. `slot`: whose place it is. `pool`: one that was ready was taken.
-   * `container`: it runs. `hello`: its supervisor has answered. `proof`: it was tried that it holds
-   * what it promises. `network`: its way out is open.
+   * `line`: it is queued. `slot`: its slot is known. `pool`: a warm one was taken. `container`: it
+   * runs. `hello`: its supervisor has answered. `proof`: its isolation was verified. `network`: its
+   * egress is open.
    */
   step: 'line' | 'slot' | 'pool' | 'container' | 'hello' | 'proof' | 'network'
   /** Names and numbers of the step. */
@@ -99,112 +77,121 @@ interface Connection {
   profile: SandboxProfile
 }
 
-export function createConnecting(context: ConnectingContext): Connecting {
-  const { backend, ledger, gate, closing } = context
-  const { startMs = 120_000, lineMs = 900_000, engineMs = 10_000 } = context.patience ?? {}
-  const profileFor = context.profileFor ?? (() => 'default')
-  /** While the engine cannot be reached: how long it is waited for, and when it was last tried. */
-  let outage: { until: number; triedAt: number } | undefined
-  const steps = new Map<string, StartStep[]>()
-  const took = (userId: string, step: StartStep['step'], about: string): void => {
-    steps.get(userId)?.push({ at: Date.now(), step, about })
+/** Opens streams to users' sandboxes. A sandbox it resolves with is proved and has its egress open. */
+export class Connecting {
+  readonly #context: ConnectingContext
+  readonly #startMs: number
+  readonly #lineMs: number
+  readonly #outage: Outage
+  readonly #steps = new Map<string, StartStep[]>()
+
+  constructor(context: ConnectingContext) {
+    const { startMs = 120_000, lineMs = 900_000, engineMs = 10_000 } = context.patience ?? {}
+    this.#context = context
+    this.#startMs = startMs
+    this.#lineMs = lineMs
+    this.#outage = new Outage(engineMs, context.closing)
+  }
+
+  /** Steps of this user's last `connect` so far; empty before the first one. */
+  steps(userId: string): readonly StartStep[] {
+    return this.#steps.get(userId) ?? []
+  }
+
+  /** Drops the steps of a connection that is closed. */
+  forget(userId: string): void {
+    this.#steps.delete(userId)
   }
 
   /**
-   * Only for a user unknown to engine and ledger: a lost ledger hides no files.
+   * From the pool, or started when a slot is free. Rejects with a `SandboxError`, `cancelled` when
+   * the controller closes.
    */
-  async function takeFromPool(userId: string): Promise<Connection | undefined> {
-    if (context.hasContainer(ownerTag(context.deploymentKey, userId))) return undefined
+  async connect(userId: string): Promise<ConnectedSandbox> {
+    try {
+      return await this.#outage.whenReachable(async () => {
+        this.#steps.set(userId, [])
+        return this.#admitted(userId, (await this.#takeFromPool(userId)) ?? (await this.#queued(userId)))
+      })
+    } catch (error) {
+      if (this.#context.closing.aborted) throw new SandboxError('cancelled', 'The controller is closing.')
+      throw error
+    }
+  }
+
+  /** To this running container of a claimed slot. Rejects with a `SandboxError`. */
+  async reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<ConnectedSandbox> {
+    const { backend, closing } = this.#context
+    if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} is not claimed.`)
+    checkOwner([container], slot, this.#context)
+    const opened = await open(container, backend, closing)
+    return this.#admitted(slot.userId, await this.#handshake(slot, opened, epoch, closing))
+  }
+
+  #took(userId: string, step: StartStep['step'], about: string): void {
+    this.#steps.get(userId)?.push({ at: Date.now(), step, about })
+  }
+
+  /** Only for a user unknown to engine and ledger: a lost ledger hides no files. */
+  async #takeFromPool(userId: string): Promise<Connection | undefined> {
+    const { hasContainer, deploymentKey, pool, profileFor = () => 'default' as const } = this.#context
+    if (hasContainer(ownerTag(deploymentKey, userId))) return undefined
     const profile = profileFor(userId)
     if (profile !== profileFor(undefined)) return undefined
-    const sandbox = (await context.pool.take(userId))?.sandbox
-    if (sandbox !== undefined) took(userId, 'pool', sandbox.id.slice(0, 12))
+    const sandbox = (await pool.take(userId))?.sandbox
+    if (sandbox !== undefined) this.#took(userId, 'pool', sandbox.id.slice(0, 12))
     return sandbox && { sandbox, profile }
   }
 
-  /** The time that it may take counts from when its turn comes. */
-  async function inTurn(userId: string): Promise<Connection> {
-    const line = AbortSignal.any([closing, AbortSignal.timeout(lineMs)])
+  /** The start's own time limit begins when it leaves the queue. */
+  async #queued(userId: string): Promise<Connection> {
+    const { gate, closing } = this.#context
+    const limit = AbortSignal.any([closing, AbortSignal.timeout(this.#lineMs)])
     let began = false
-    took(userId, 'line', '')
+    this.#took(userId, 'line', '')
     try {
       return await gate(() => {
         began = true
-        return within(startMs, (signal) => startFor(userId, signal))
-      }, line)
+        return within(this.#startMs, closing, (signal) => this.#startFor(userId, signal))
+      }, limit)
     } catch (error) {
-      if (began || !line.aborted) throw error
+      if (began || !limit.aborted) throw error
       throw new SandboxError(
         'timeout',
-        `Its turn did not come within ${shown(lineMs)}: very many sandboxes are being started. Try again later.`,
+        `The sandbox was still queued after ${shown(this.#lineMs)}: very many sandboxes are being started. Try again later.`,
         { cause: error },
       )
     }
   }
 
-  /**
-   * Bringing up goes on from wherever the last try left the container, so it can be tried again as
-   * a whole.
-   */
-  async function whenReachable<T>(work: () => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        const done = await work()
-        outage = undefined
-        return done
-      } catch (error) {
-        if (!(error instanceof SandboxError && error.unreachable)) {
-          outage = undefined
-          throw error
-        }
-        const now = performance.now()
-        if (outage !== undefined && now - outage.triedAt >= OUTAGE_KNOWN_MS) outage = undefined
-        const { until } = outage ?? { until: now + engineMs }
-        outage = { until, triedAt: now }
-        if (now >= until) throw error
-        await sleep(TRY_EVERY_MS, undefined, { signal: closing, ref: false })
-      }
-    }
-  }
-
-  async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const deadline = AbortSignal.timeout(ms)
-    try {
-      return await work(AbortSignal.any([closing, deadline]))
-    } catch (error) {
-      if (!deadline.aborted) throw error
-      throw new SandboxError('timeout', `The sandbox did not get ready within ${shown(ms)}. Try again.`, {
-        cause: error,
-      })
-    }
-  }
-
-  async function startFor(userId: string, signal: AbortSignal): Promise<Connection> {
+  async #startFor(userId: string, signal: AbortSignal): Promise<Connection> {
+    const context = this.#context
     const slot = await slotFor(userId, context)
-    took(userId, 'slot', `uid ${slot.uid}, volume ${slot.volume}`)
+    this.#took(userId, 'slot', `uid ${slot.uid}, volume ${slot.volume}`)
     const start = (): Promise<Connection> =>
       startContainer(slot, context, signal, async (opened) => {
-        took(userId, 'container', opened.id.slice(0, 12))
-        const connection = await handshake(slot, opened, await ledger.nextEpoch(), signal)
+        this.#took(userId, 'container', opened.id.slice(0, 12))
+        const connection = await this.#handshake(slot, opened, await context.ledger.nextEpoch(), signal)
         if (context.newerEpoch !== undefined) await connection.sandbox.commands()
         return connection
       })
     try {
       return await start()
     } catch (error) {
-      // What a controller that has just been fenced had written before has broken this stream.
+      // Bytes that a controller had written just before it was fenced have broken this stream.
       const mayHaveMixed = error instanceof SandboxError && error.code === 'protocol'
       if (context.newerEpoch === undefined || !mayHaveMixed || signal.aborted) throw error
       return start()
     }
   }
 
-  async function handshake(
+  async #handshake(
     { slot, userId }: LedgerSlot,
     { id, stream, profile }: OpenSandbox,
     epoch: number,
     signal: AbortSignal,
   ): Promise<Connection> {
+    const context = this.#context
     const key = deriveSandboxKey(context.deploymentKey, id)
     const stateKey = deriveStateKey(context.deploymentKey, slot)
     const disk = context.budget()
@@ -214,45 +201,75 @@ export function createConnecting(context: ConnectingContext): Connecting {
     return { sandbox, profile }
   }
 
-  async function admitted(userId: string, { sandbox, profile }: Connection): Promise<ConnectedSandbox> {
+  async #admitted(userId: string, { sandbox, profile }: Connection): Promise<ConnectedSandbox> {
     try {
-      took(userId, 'hello', `protocol ${PROTOCOL_VERSION}, boot ${sandbox.bootId.slice(0, 8)}`)
-      await context.prove(sandbox, profile)
-      took(userId, 'proof', profile)
-      const egress = context.egress?.forUser(userId)
+      this.#took(userId, 'hello', `protocol ${PROTOCOL_VERSION}, boot ${sandbox.bootId.slice(0, 8)}`)
+      await this.#context.prove(sandbox, profile)
+      this.#took(userId, 'proof', profile)
+      const egress = this.#context.egress?.forUser(userId)
       if (egress) await sandbox.openEgress(egress)
-      if (egress) took(userId, 'network', '')
+      if (egress) this.#took(userId, 'network', '')
       return sandbox
     } catch (error) {
       await sandbox.close()
       throw error
     }
   }
+}
 
-  return {
-    steps: (userId) => steps.get(userId) ?? [],
-    forget: (userId) => void steps.delete(userId),
+/** An unreachable engine, waited for by all callers together. */
+class Outage {
+  readonly #engineMs: number
+  readonly #closing: AbortSignal
+  #current: { until: number; triedAt: number } | undefined
 
-    async connect(userId) {
+  constructor(engineMs: number, closing: AbortSignal) {
+    this.#engineMs = engineMs
+    this.#closing = closing
+  }
+
+  /** `work` must be repeatable as a whole, as starting a container is from any state. */
+  async whenReachable<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
       try {
-        return await whenReachable(async () => {
-          steps.set(userId, [])
-          return admitted(userId, (await takeFromPool(userId)) ?? (await inTurn(userId)))
-        })
+        const done = await work()
+        this.#current = undefined
+        return done
       } catch (error) {
-        if (closing.aborted) throw new SandboxError('cancelled', 'The controller is closing.')
-        throw error
+        if (!(error instanceof SandboxError && error.unreachable)) {
+          this.#current = undefined
+          throw error
+        }
+        const now = performance.now()
+        if (now >= this.#failedAt(now)) throw error
+        await sleep(TRY_EVERY_MS, undefined, { signal: this.#closing, ref: false })
       }
-    },
+    }
+  }
 
-    async reattach(slot, container, epoch) {
-      if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} is not claimed.`)
-      checkOwner([container], slot, context)
-      return admitted(
-        slot.userId,
-        await handshake(slot, await open(container, backend, closing), epoch, closing),
-      )
-    },
+  /** Records a failed try. Returns when to give up. */
+  #failedAt(now: number): number {
+    const current = this.#current
+    const known = current !== undefined && now - current.triedAt < OUTAGE_KNOWN_MS ? current : undefined
+    const until = known?.until ?? now + this.#engineMs
+    this.#current = { until, triedAt: now }
+    return until
+  }
+}
+
+async function within<T>(
+  ms: number,
+  closing: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const deadline = AbortSignal.timeout(ms)
+  try {
+    return await work(AbortSignal.any([closing, deadline]))
+  } catch (error) {
+    if (!deadline.aborted) throw error
+    throw new SandboxError('timeout', `The sandbox was not ready within ${shown(ms)}. Try again.`, {
+      cause: error,
+    })
   }
 }
 

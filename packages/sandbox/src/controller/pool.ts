@@ -13,347 +13,346 @@ import { newSlot } from './slots.ts'
 import { drain, hasPoolName, openWarm, type Warm, type WarmContext } from './warm.ts'
 
 export interface PoolOptions {
-  /**
-   * Warm sandboxes to keep for users who have none yet; `auto` = by how many are asked for; 0 =
-   * none.
-   */
+  /** Warm sandboxes for users who have none yet; `auto` follows the demand; 0 = none. */
   size: number | 'auto'
-  /**
-   * Least milliseconds between the starts of two, and after a claim (there at most 250). Default
-   * 1,000.
-   */
+  /** Minimum milliseconds between two starts, and after a claim (there at most 250). Default 1,000. */
   everyMs?: number
-  /**
-   * Milliseconds after the start before the first is made. Default 10,000, so that it does not slow
-   * the start down.
-   */
+  /** Milliseconds after the controller's start before the first one is created. Default 10,000. */
   delayMs?: number
 }
 
-/**
- * After a claim the engine is left to that user's first command for at most so many milliseconds.
- */
+/** After a claim the engine is left to that user's first command for at most so many milliseconds. */
 const AFTER_CLAIM_MS = 250
 
-/**
- * Waits in milliseconds before each try to pause a new one: something may still be under way in it.
- */
+/** Milliseconds before each try to pause a new sandbox, in which work may still be in progress. */
 const PAUSE_AFTER = [0, 50, 200]
 
-export interface Pool {
-  /**
-   * A warm sandbox, now this user's, in the ledger and by its name; the slot alone where it has to
-   * be connected to, or where the user has one already. Undefined when there is none.
-   */
-  take(userId: string): Promise<{ slot: LedgerSlot; sandbox?: ConnectedSandbox } | undefined>
-  /**
-   * Take up what an earlier controller left (only the first time since this one leads: later on,
-   * what runs may be another controller's), and remove what is of no use any more. What fails is
-   * logged, and looked at again the next time. Never rejects.
-   */
-  settle(rows: LedgerSlot[], containers: BackendSandbox[]): Promise<void>
-  /** Make what is missing, in the background. */
-  refill(): void
-  /** Whether this slot is being made, connected to or removed here. */
-  isBusy(slot: string): boolean
-  /** Resolves when what is missing was made, or could not be made just now. Never rejects. */
-  filled(): Promise<void>
-  /** Make no more, close every connection. Containers stay. */
-  close(): Promise<void>
-}
-
 interface PoolContext extends WarmContext {
-  /** At most so many containers are started at once, here and elsewhere. */
+  /** Bounds the containers that are started at once, here and elsewhere. */
   gate: <T>(work: () => Promise<T>) => Promise<T>
-  /** Whether this controller makes, takes up and removes them; all controllers take from them. */
+  /** This controller creates, adopts and removes warm sandboxes; all controllers take from them. */
   leads: () => boolean
-  /** Aborts when the controller closes: what is being made or reattached is left as it is. */
+  /** Aborts when the controller closes: unfinished sandboxes are left as they are. */
   closing: AbortSignal
   log: (message: string, error: unknown) => void
 }
 
-/**
- * Sandboxes made in advance. Each serves one user for ever; the ledger decides which.
- */
-export function createPool(options: PoolOptions, context: PoolContext): Pool {
-  const { backend, ledger, deploymentId } = context
-  const everyMs = options.everyMs ?? 1_000
-  const target = createPoolTarget(options.size, everyMs)
-  const ready: Warm[] = []
-  /** Slots that are being made, taken up or removed here just now. */
-  const busy = new Set<string>()
-  /**
-   * Slots of ours whose stream broke: to be taken up again, or they would keep their place for the
-   * length of a lease.
-   */
-  const dropped = new Set<string>()
-  const closing = new AbortController()
-  context.closing.addEventListener('abort', () => closing.abort(), { once: true })
-  let filling: Promise<void> | undefined
-  let notBefore = performance.now() + (options.delayMs ?? 10_000)
-  let failures = 0
-  let settled = false
+/** The slot alone where the caller has to connect, or where the user had a slot already. */
+interface Taken {
+  slot: LedgerSlot
+  sandbox?: ConnectedSandbox
+}
 
-  async function connect(slot: LedgerSlot, container: BackendSandbox): Promise<void> {
-    const entry = await openWarm(slot, container, context, closing.signal)
-    const { sandbox } = entry
-    void sandbox.closed.then((why) => {
-      entry.ended = true
-      if (!forget(entry) || why === undefined) return
-      if (why.code !== 'fenced') {
-        // It is ours, and only its stream is gone.
-        dropped.add(slot.slot)
-        return
+/** Sandboxes created in advance. Each serves one user for ever; the ledger decides which. */
+export class Pool {
+  readonly #options: PoolOptions
+  readonly #context: PoolContext
+  readonly #everyMs: number
+  readonly #target: ReturnType<typeof createPoolTarget>
+  readonly #ready: Warm[] = []
+  /** Slots that are created, adopted or removed right now. */
+  readonly #busy = new Set<string>()
+  /** Our slots whose stream broke: not adopted again, they would stay taken until the lease expires. */
+  readonly #dropped = new Set<string>()
+  readonly #closing = new AbortController()
+  #filling: Promise<void> | undefined
+  #notBefore: number
+  #failures = 0
+  #settled = false
+
+  constructor(options: PoolOptions, context: PoolContext) {
+    this.#options = options
+    this.#context = context
+    this.#everyMs = options.everyMs ?? 1_000
+    this.#target = createPoolTarget(options.size, this.#everyMs)
+    this.#notBefore = performance.now() + (options.delayMs ?? 10_000)
+    context.closing.addEventListener('abort', () => this.#closing.abort(), { once: true })
+  }
+
+  /** A warm sandbox that now belongs to this user, in the ledger and by its name. */
+  async take(userId: string): Promise<Taken | undefined> {
+    if (this.#options.size === 0 && this.#ready.length === 0) return undefined
+    try {
+      for (let entry = this.#ready.shift(); entry; entry = this.#ready.shift()) {
+        const taken = await this.#takeReady(entry, userId)
+        if (taken) return taken
       }
-      // Another controller's from now on: it was claimed there, or that one leads now.
-      if (!context.leads()) return
-      target.asked()
-      setTimeout(wakeFirst, AFTER_CLAIM_MS).unref()
-      refill()
-    })
-    dropped.delete(slot.slot)
-    ready.push(entry)
-    // The first one stays awake: waking costs more than all the rest of a claim.
-    for (const ms of PAUSE_AFTER) {
-      if (ready[0] === entry || !ready.includes(entry) || sandbox.paused) return
-      await sleep(ms, undefined, { signal: closing.signal, ref: false })
-      await rest(sandbox)
+      // A claim above has already returned the slot of a user that has one.
+      if (await this.#context.ledger.find(userId)) return undefined
+      this.#target.asked()
+      return await this.#takeOther(userId)
+    } finally {
+      this.refill()
     }
+  }
+
+  /**
+   * Adopts the warm slots of an earlier controller (only at the first call since this one leads:
+   * later, a running one may be another controller's) and removes unusable ones. A failure is
+   * logged, and retried at the next call. Never rejects.
+   */
+  async settle(rows: readonly LedgerSlot[], containers: readonly BackendSandbox[]): Promise<void> {
+    const { leads, deploymentId, gate, log } = this.#context
+    if (!leads()) {
+      // Slots created by the other leader are adopted when this one leads again.
+      this.#settled = false
+      return
+    }
+    for (const row of rows) {
+      if (this.#closing.signal.aborted) return
+      if (row.state !== 'warm' || this.#busy.has(row.slot) || this.#isReady(row)) continue
+      const own = containers.filter((container) => container.labels[LABEL.slot] === row.slot)
+      const [container] = own
+      // None: created elsewhere, or never. More, or another name: it is claimed on the engine.
+      if (own.length !== 1 || !container || !hasPoolName(container, deploymentId)) continue
+      this.#busy.add(row.slot)
+      try {
+        await gate(() => this.#settleOne(row, container, !this.#settled || this.#dropped.delete(row.slot)))
+      } catch (error) {
+        if (this.#closing.signal.aborted) return
+        log('a warm sandbox could not be adopted or removed', error)
+      } finally {
+        this.#busy.delete(row.slot)
+      }
+    }
+    this.#settled = true
+    await this.#trim()
+  }
+
+  /** Creates missing sandboxes in the background. */
+  refill(): void {
+    const closing = this.#closing.signal
+    if (this.#options.size === 0 || this.#filling || closing.aborted || !this.#context.leads()) return
+    this.#filling = this.#fill()
+      .catch((error: unknown) => {
+        if (closing.aborted) return
+        if (error instanceof SandboxError && error.code === 'limit_reached') return
+        this.#failures += 1
+        const wait = backoffMs(this.#failures + 1, { firstMs: this.#everyMs, longestMs: 60_000 })
+        this.#notBefore = performance.now() + wait
+        if (this.#failures === 1) this.#context.log('a warm sandbox could not be made', error)
+      })
+      .finally(() => {
+        this.#filling = undefined
+      })
+  }
+
+  /** This slot is being created, adopted or removed here. */
+  isBusy(slot: string): boolean {
+    return this.#busy.has(slot)
+  }
+
+  /** Resolves when the missing ones are created, or cannot be for now. Never rejects. */
+  async filled(): Promise<void> {
+    this.refill()
+    await this.#filling
+  }
+
+  /** Stops creating and closes every connection. Containers stay. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.#filling
+    await Promise.all(this.#ready.splice(0).map(({ sandbox }) => sandbox.close()))
+  }
+
+  async #connect(slot: LedgerSlot, container: BackendSandbox): Promise<void> {
+    const entry = await openWarm(slot, container, this.#context, this.#closing.signal)
+    void entry.sandbox.closed.then((why) => this.#onClosed(entry, why))
+    this.#dropped.delete(slot.slot)
+    this.#ready.push(entry)
+    // The first one stays awake: resuming costs more than all the rest of a claim.
+    for (const ms of PAUSE_AFTER) {
+      if (this.#ready[0] === entry || !this.#ready.includes(entry) || entry.sandbox.paused) return
+      await sleep(ms, undefined, { signal: this.#closing.signal, ref: false })
+      await this.#pause(entry.sandbox)
+    }
+  }
+
+  #onClosed(entry: Warm, why: SandboxError | undefined): void {
+    entry.ended = true
+    if (!this.#forget(entry) || why === undefined) return
+    if (why.code !== 'fenced') {
+      // It is ours, and only its stream is lost.
+      this.#dropped.add(entry.slot.slot)
+      return
+    }
+    // Another controller's from now on: it was claimed there, or that one leads now.
+    if (!this.#context.leads()) return
+    this.#target.asked()
+    setTimeout(() => this.#wakeFirst(), AFTER_CLAIM_MS).unref()
+    this.refill()
+  }
+
+  #isReady(row: LedgerSlot): boolean {
+    return this.#ready.some(({ slot }) => slot.slot === row.slot)
   }
 
   /** Returns whether it was there. */
-  function forget(entry: Warm): boolean {
-    const at = ready.indexOf(entry)
-    if (at >= 0) ready.splice(at, 1)
+  #forget(entry: Warm): boolean {
+    const at = this.#ready.indexOf(entry)
+    if (at >= 0) this.#ready.splice(at, 1)
     return at >= 0
   }
 
-  /** The claim failed: return it to the pool. */
-  async function returnToPool(entry: Warm): Promise<void> {
-    // All others were closed meanwhile.
-    if (closing.signal.aborted) await entry.sandbox.close()
-    else if (entry.ended) dropped.add(entry.slot.slot)
-    else ready.unshift(entry)
+  /** After a failed claim. */
+  async #returnToPool(entry: Warm): Promise<void> {
+    // `close` has closed all others.
+    if (this.#closing.signal.aborted) await entry.sandbox.close()
+    else if (entry.ended) this.#dropped.add(entry.slot.slot)
+    else this.#ready.unshift(entry)
   }
 
-  async function rest(sandbox: ConnectedSandbox): Promise<void> {
+  async #pause(sandbox: ConnectedSandbox): Promise<void> {
+    const { backend } = this.#context
     try {
       if (!sandbox.paused && (await backend.inventory.capabilities()).pause) await pause(sandbox, backend)
     } catch (error) {
-      context.log('a warm sandbox could not be paused', error)
+      this.#context.log('a warm sandbox could not be paused', error)
     }
   }
 
-  /** The next one wakes up, so that it can be taken at once. */
-  function wakeFirst(): void {
-    const [first] = ready
-    if (first?.sandbox.paused && !closing.signal.aborted)
+  /** Resumes the next one, so that it can be taken at once. */
+  #wakeFirst(): void {
+    const [first] = this.#ready
+    if (first?.sandbox.paused && !this.#closing.signal.aborted)
       first.sandbox
         .commands()
-        .catch((error: unknown) => context.log('a warm sandbox could not be resumed', error))
+        .catch((error: unknown) => this.#context.log('a warm sandbox could not be resumed', error))
   }
 
-  async function make(): Promise<void> {
+  async #fill(): Promise<void> {
+    while (!this.#closing.signal.aborted && this.#context.leads()) {
+      const wait = this.#notBefore - performance.now()
+      if (wait > 0) await sleep(wait, undefined, { signal: this.#closing.signal, ref: false })
+      const warm = (await this.#context.ledger.list()).filter(({ state }) => state === 'warm').length
+      if (warm >= this.#target.current()) return
+      this.#notBefore = performance.now() + this.#everyMs
+      await this.#context.gate(() => this.#make())
+      this.#failures = 0
+    }
+  }
+
+  async #make(): Promise<void> {
+    const { backend, ledger, deploymentId } = this.#context
     const started = performance.now()
-    const slot = await newSlot(await backend.list({}), context)
-    busy.add(slot.slot)
+    const slot = await newSlot(await backend.list({}), this.#context)
+    this.#busy.add(slot.slot)
     try {
-      await ledger.add(slot, target.current())
+      await ledger.add(slot, this.#target.current())
       try {
-        const spec = specOf(slot, poolName(deploymentId, slot.slot), context)
-        await connect(slot, await backend.create(spec, closing.signal))
+        const spec = specOf(slot, poolName(deploymentId, slot.slot), this.#context)
+        await this.#connect(slot, await backend.create(spec, this.#closing.signal))
       } catch (error) {
         // Left for the next start, as it is.
-        if (!closing.signal.aborted) await removeFailed(slot, error)
+        if (!this.#closing.signal.aborted) await this.#removeFailed(slot, error)
         throw error
       }
     } finally {
-      busy.delete(slot.slot)
+      this.#busy.delete(slot.slot)
     }
-    target.made(performance.now() - started)
+    this.#target.made(performance.now() - started)
   }
 
-  /**
-   * It does not serve us. Another controller's by now, if that is why; else it goes, or is taken up
-   * again if it cannot go.
-   */
-  async function removeFailed(slot: LedgerSlot, why: unknown): Promise<void> {
+  /** Removes an unusable slot, unless another controller has it by now; adopts it again if that fails. */
+  async #removeFailed(slot: LedgerSlot, why: unknown): Promise<void> {
     if (why instanceof SandboxError && why.code === 'fenced') return
     try {
-      await drain(slot, context)
+      await drain(slot, this.#context)
     } catch (error) {
-      dropped.add(slot.slot)
+      this.#dropped.add(slot.slot)
       throw error
     }
   }
 
-  async function fill(): Promise<void> {
-    while (!closing.signal.aborted && context.leads()) {
-      const wait = notBefore - performance.now()
-      if (wait > 0) await sleep(wait, undefined, { signal: closing.signal, ref: false })
-      const warm = (await ledger.list()).filter(({ state }) => state === 'warm').length
-      if (warm >= target.current()) return
-      notBefore = performance.now() + everyMs
-      await context.gate(make)
-      failures = 0
-    }
-  }
-
-  function refill(): void {
-    if (options.size === 0 || filling || closing.signal.aborted || !context.leads()) return
-    filling = fill()
-      .catch((error: unknown) => {
-        if (closing.signal.aborted) return
-        if (error instanceof SandboxError && error.code === 'limit_reached') return
-        failures += 1
-        notBefore = performance.now() + backoffMs(failures + 1, { firstMs: everyMs, longestMs: 60_000 })
-        if (failures === 1) context.log('a warm sandbox could not be made', error)
-      })
-      .finally(() => {
-        filling = undefined
-      })
-  }
-
   /** Undefined when another claim was first. */
-  async function claim(slot: string, userId: string): Promise<LedgerSlot | undefined> {
+  async #claim(slot: string, userId: string): Promise<LedgerSlot | undefined> {
     try {
-      return await ledger.claim(slot, userId)
+      return await this.#context.ledger.claim(slot, userId)
     } catch (error) {
       if (error instanceof SandboxError && ['exists', 'not_found'].includes(error.code)) return undefined
       throw error
     }
   }
 
-  async function takeReady(entry: Warm, userId: string): ReturnType<Pool['take']> {
+  async #takeReady(entry: Warm, userId: string): Promise<Taken | undefined> {
     let slot: LedgerSlot | undefined
     try {
-      slot = await claim(entry.slot.slot, userId)
+      slot = await this.#claim(entry.slot.slot, userId)
     } catch (error) {
-      await returnToPool(entry)
+      await this.#returnToPool(entry)
       throw error
     }
     if (!slot || slot.slot !== entry.slot.slot) {
-      if (slot) await returnToPool(entry)
+      if (slot) await this.#returnToPool(entry)
       else await entry.sandbox.close()
       return slot && { slot }
     }
-    target.asked()
-    if (!context.leads()) {
-      // The one that leads now may be about to take its stream over; one opened from now on stays.
+    this.#target.asked()
+    if (!this.#context.leads()) {
+      // The current leader may be about to take its stream over; one opened from now on stays.
       await entry.sandbox.close()
       return { slot }
     }
-    const pauseMs = Math.min(AFTER_CLAIM_MS, everyMs)
-    notBefore = Math.max(notBefore, performance.now() + pauseMs)
-    setTimeout(wakeFirst, pauseMs).unref()
-    // Sent now, so that it wakes while it is renamed; its first command must not run before that.
-    if (entry.sandbox.paused) entry.sandbox.commands().catch(() => undefined)
+    const pauseMs = Math.min(AFTER_CLAIM_MS, this.#everyMs)
+    this.#notBefore = Math.max(this.#notBefore, performance.now() + pauseMs)
+    setTimeout(() => this.#wakeFirst(), pauseMs).unref()
+    return this.#nameAfterOwner(entry, slot)
+  }
+
+  async #nameAfterOwner({ sandbox }: Warm, slot: LedgerSlot): Promise<Taken> {
+    // Sent now, so that it resumes during the rename; its first command must not run before that.
+    if (sandbox.paused) sandbox.commands().catch(() => undefined)
     try {
-      await backend.claim(entry.sandbox.id, ownerOf(slot, slot.generation, context))
-      return { slot, sandbox: entry.sandbox }
+      await this.#context.backend.claim(sandbox.id, ownerOf(slot, slot.generation, this.#context))
+      return { slot, sandbox }
     } catch (error) {
       // The next connect gives it its name first.
-      context.log('a claimed sandbox could not be given its name', error)
-      await entry.sandbox.close()
+      this.#context.log('a claimed sandbox could not be given its name', error)
+      await sandbox.close()
       return { slot }
     }
   }
 
-  /** A warm sandbox that another controller made: not connected to, but there. */
-  async function takeOther(userId: string): ReturnType<Pool['take']> {
+  /** A warm sandbox that another controller made: it exists and is not connected to. */
+  async #takeOther(userId: string): Promise<Taken | undefined> {
+    const { backend, deploymentId, ledger } = this.#context
     for (const row of await ledger.list()) {
-      if (row.state !== 'warm' || busy.has(row.slot)) continue
-      const containers = await containersOf(row.slot, context)
+      if (row.state !== 'warm' || this.#busy.has(row.slot)) continue
+      const containers = await containersOf(row.slot, this.#context)
       const [container] = containers
       if (containers.length !== 1 || !container || !hasPoolName(container, deploymentId)) continue
-      if (await differs(container, row, context)) continue
+      if (await differs(container, row, this.#context)) continue
       if (await isWithoutVolume(container, row, backend)) continue
-      const slot = await claim(row.slot, userId)
+      const slot = await this.#claim(row.slot, userId)
       if (slot) return { slot }
     }
     return undefined
   }
 
-  return {
-    async take(userId) {
-      if (options.size === 0 && ready.length === 0) return undefined
-      try {
-        for (let entry = ready.shift(); entry; entry = ready.shift()) {
-          const taken = await takeReady(entry, userId)
-          if (taken) return taken
-        }
-        // A claim above has already returned the slot of a user that has one.
-        if (await ledger.find(userId)) return undefined
-        target.asked()
-        return await takeOther(userId)
-      } finally {
-        refill()
-      }
-    },
-
-    async settle(rows, containers) {
-      if (!context.leads()) {
-        // What the one that leads meanwhile has made is taken up.
-        settled = false
-        return
-      }
-      for (const row of rows) {
-        if (closing.signal.aborted) return
-        if (row.state !== 'warm' || busy.has(row.slot) || ready.some(({ slot }) => slot.slot === row.slot))
-          continue
-        const own = containers.filter((container) => container.labels[LABEL.slot] === row.slot)
-        const [container] = own
-        // None: being made elsewhere, or never made. More, or another name: it is claimed on the
-        // engine.
-        if (own.length !== 1 || !container || !hasPoolName(container, deploymentId)) continue
-        busy.add(row.slot)
-        try {
-          await context.gate(() => settleOne(row, container, !settled || dropped.delete(row.slot)))
-        } catch (error) {
-          if (closing.signal.aborted) return
-          context.log('a warm sandbox could not be adopted or removed', error)
-        } finally {
-          busy.delete(row.slot)
-        }
-      }
-      settled = true
-      // One that was looked at just when it was to be paused.
-      for (const { sandbox } of ready.slice(1)) await rest(sandbox)
-      for (const extra of ready.splice(target.current())) {
-        await extra.sandbox.close()
-        await drain(extra.slot, context).catch((error: unknown) =>
-          context.log('a surplus warm sandbox could not be removed', error),
-        )
-      }
-    },
-
-    refill,
-    isBusy: (slot) => busy.has(slot),
-    async filled() {
-      refill()
-      await filling
-    },
-
-    async close() {
-      closing.abort()
-      await filling
-      await Promise.all(ready.splice(0).map(({ sandbox }) => sandbox.close()))
-    },
-  }
-
-  async function settleOne(row: LedgerSlot, container: BackendSandbox, first: boolean): Promise<void> {
+  async #settleOne(row: LedgerSlot, container: BackendSandbox, first: boolean): Promise<void> {
     const wanted =
-      ready.length < target.current() &&
-      !(await differs(container, row, context)) &&
-      !(await isWithoutVolume(container, row, backend))
-    if (!wanted) return drain(row, context)
+      this.#ready.length < this.#target.current() &&
+      !(await differs(container, row, this.#context)) &&
+      !(await isWithoutVolume(container, row, this.#context.backend))
+    if (!wanted) return drain(row, this.#context)
     if (!first && (container.state === 'running' || container.state === 'paused')) return
     try {
-      await connect(row, container)
+      await this.#connect(row, container)
     } catch (error) {
-      if (closing.signal.aborted || (error instanceof SandboxError && error.code === 'fenced')) return
-      context.log('a warm sandbox does not answer', error)
-      await removeFailed(row, error)
+      if (this.#closing.signal.aborted || (error instanceof SandboxError && error.code === 'fenced')) return
+      this.#context.log('a warm sandbox does not answer', error)
+      await this.#removeFailed(row, error)
+    }
+  }
+
+  async #trim(): Promise<void> {
+    // One that was checked just before it was to be paused.
+    for (const { sandbox } of this.#ready.slice(1)) await this.#pause(sandbox)
+    for (const extra of this.#ready.splice(this.#target.current())) {
+      await extra.sandbox.close()
+      await drain(extra.slot, this.#context).catch((error: unknown) =>
+        this.#context.log('a surplus warm sandbox could not be removed', error),
+      )
     }
   }
 }

@@ -21,11 +21,11 @@ import type { SandboxLedger } from '../ledger.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import { isDeploymentId, LABEL } from '../names.ts'
 import { proveOnce } from './proof.ts'
-import { createPool, type PoolOptions } from './pool.ts'
+import { Pool, type PoolOptions } from './pool.ts'
 import { createReconciler } from './reconciler.ts'
 import type { Sandbox, SandboxStat } from '../sandbox.ts'
 import { ALONE, anothersError, type SharedEngine } from './shared-engine.ts'
-import { createUserSandboxes } from './user-sandboxes.ts'
+import { UserSandboxes } from './user-sandboxes.ts'
 import { forgetMissing } from './workspaces.ts'
 import { orAborted } from '#shared/async/or-aborted'
 
@@ -209,7 +209,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     log,
   })
   const prove = proveOnce(backend)
-  const pool = createPool(options.pool ?? { size: 0 }, {
+  const pool = new Pool(options.pool ?? { size: 0 }, {
     ...containerOptions,
     gate,
     prove,
@@ -219,7 +219,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   })
   const { network = 'none' } = options
   const egress = network === 'none' ? undefined : createEgress(network.egress)
-  const userSandboxes = createUserSandboxes({
+  const userSandboxes = new UserSandboxes({
     ...containerOptions,
     lock,
     gate,

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { BackendSandbox } from '../backend.ts'
 import { checkOwner, containersOf } from './start-container.ts'
 import type { ConnectedSandbox } from '../sbxd/client.ts'
-import { type ConnectingContext, type StartStep, createConnecting } from './connecting.ts'
+import { type ConnectingContext, Connecting, type StartStep } from './connecting.ts'
 import { removeWorkspace } from './empty-workspace.ts'
 import { SandboxError } from '../errors.ts'
 import type { LiveSandbox } from './idle.ts'
@@ -13,274 +13,272 @@ import type { SandboxStat } from '../sandbox.ts'
 import { anothersError } from './shared-engine.ts'
 import { knownSlot } from './slots.ts'
 
-/** When a stream drops, the waits in milliseconds before each try to open a new one. */
+/** Milliseconds before each try to open a dropped stream again. */
 const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
 
 interface UserSandboxesContext extends ConnectingContext {
   lock: KeyedLock
-  /** Whether this user is this controller's. */
+  /** This user is this controller's. */
   owns: (userId: string) => boolean
   /**
-   * Whether a sandbox that another controller has taken over is this one's all the same: that one
-   * was late. Absent: it is the other one's.
+   * This user is still this controller's although another one has taken the sandbox over, which was
+   * late. Absent: the sandbox is the other one's.
    */
   isStillOwn?: ((userId: string) => Promise<boolean>) | undefined
   log: (message: string, details: { userId: string; slot?: string; error?: unknown }) => void
 }
 
-/** The sandboxes that this controller has a stream to, by user. */
-export interface UserSandboxes {
-  /** At once when a stream is open; else one attempt per user, shared by all callers. */
-  join(userId: string): Promise<ConnectedSandbox>
-  isConnected(userId: string): boolean
-  /**
-   * The same, after it was looked once, since this user is ours, whether a container of an earlier
-   * controller runs, which is then connected to. Rejects with a `SandboxError`.
-   */
-  isTakenUp(userId: string): Promise<boolean>
-  /** As of `Connecting`. */
-  steps(userId: string): readonly StartStep[]
-  /**
-   * Undefined without a stream, and for one that rests, which this would wake. Rejects when it does
-   * not answer.
-   */
-  stat(userId: string): Promise<SandboxStat | undefined>
-  /**
-   * Open a stream to a container that ran at `seenAt`, unless there is one. Rejects with a
-   * `SandboxError`.
-   */
-  reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number, seenAt: number): Promise<void>
-  /** Not if anything happened to it after `unchangedSince`. */
-  stop(userId: string, unchangedSince?: number): Promise<void>
-  /**
-   * Its container goes, and with `files` its volume and its row in the ledger. Goes on where it was
-   * cut off.
-   */
-  remove(userId: string, files: 'keep' | 'purge'): Promise<void>
-  /**
-   * Stop it if nothing runs in it, no call asked for it since, and nothing else is being done with
-   * it just now.
-   */
-  stopIdle(candidate: LiveSandbox): Promise<boolean>
-  /** Close the stream, or the one that is being opened; nothing inside ends. */
-  release(userId: string): Promise<void>
-  liveSandboxes(): LiveSandbox[]
-  disconnectAll(): Promise<void>
-}
-
 interface UserSandbox {
   sandbox: ConnectedSandbox
-  /** When a call last asked for it, on the clock of `performance.now()`. */
+  /** Last call that requested it, on the clock of `performance.now()`. */
   askedAt: number
 }
 
-export function createUserSandboxes(context: UserSandboxesContext): UserSandboxes {
-  const { backend, ledger, lock, closing, owns } = context
-  const connecting = createConnecting(context)
-  const live = new Map<string, UserSandbox>()
-  const joining = new Map<string, Promise<ConnectedSandbox>>()
-  /**
-   * When a stream of this user last came or went: what was seen on the engine before that says
-   * nothing any more.
-   */
-  const changedAt = new Map<string, number>()
-  /** When a user became another controller's: what was begun for them before that ends. */
-  const lostAt = new Map<string, number>()
-  /** The look of each user who is ours, for what an earlier controller left running. */
-  const takenUp = new Map<string, Promise<void>>()
-  const unchanged = (userId: string, since: number): boolean => (changedAt.get(userId) ?? 0) < since
+/** Sandboxes to which this controller has a stream, by user. */
+export class UserSandboxes {
+  readonly #context: UserSandboxesContext
+  readonly #connecting: Connecting
+  readonly #live = new Map<string, UserSandbox>()
+  readonly #joining = new Map<string, Promise<ConnectedSandbox>>()
+  /** Last opening or closing of a user's stream: earlier observations of the engine are stale. */
+  readonly #changedAt = new Map<string, number>()
+  /** When a user became another controller's: work begun for them before that is cancelled. */
+  readonly #lostAt = new Map<string, number>()
+  /** One check per user of ours for what an earlier controller left running. */
+  readonly #takenUp = new Map<string, Promise<void>>()
 
-  function join(userId: string): Promise<ConnectedSandbox> {
-    const current = live.get(userId)
+  constructor(context: UserSandboxesContext) {
+    this.#context = context
+    this.#connecting = new Connecting(context)
+  }
+
+  /** At once when a stream is open; else one attempt per user, shared by all callers. */
+  join(userId: string): Promise<ConnectedSandbox> {
+    const current = this.#live.get(userId)
     if (current) {
       current.askedAt = performance.now()
       return Promise.resolve(current.sandbox)
     }
-    const running = joining.get(userId)
+    const running = this.#joining.get(userId)
     if (running) return running
-    const started = lock
+    const started = this.#context.lock
       .run(
         userId,
-        async (): Promise<ConnectedSandbox> => live.get(userId)?.sandbox ?? (await connect(userId)),
+        async (): Promise<ConnectedSandbox> =>
+          this.#live.get(userId)?.sandbox ?? (await this.#connect(userId)),
       )
-      .finally(() => joining.delete(userId))
-    joining.set(userId, started)
+      .finally(() => this.#joining.delete(userId))
+    this.#joining.set(userId, started)
     return started
   }
 
-  /** What `opening` opens since `begunAt` is this user's, unless nothing may be opened any more. */
-  async function admit(
-    userId: string,
-    opening: Promise<ConnectedSandbox>,
-    begunAt = performance.now(),
-  ): Promise<ConnectedSandbox> {
+  isConnected(userId: string): boolean {
+    return this.#live.has(userId)
+  }
+
+  /**
+   * `isConnected`, after one check for a running container of an earlier controller, to which it
+   * then connects. Rejects with a `SandboxError`.
+   */
+  async isTakenUp(userId: string): Promise<boolean> {
+    const live = this.#live
+    if (live.has(userId) || !this.#context.owns(userId)) return live.has(userId)
+    const check =
+      this.#takenUp.get(userId) ?? this.#context.lock.run(userId, () => this.#connectIfRunning(userId, true))
+    this.#takenUp.set(userId, check)
+    try {
+      await check
+    } catch (error) {
+      this.#takenUp.delete(userId)
+      throw error
+    }
+    return live.has(userId)
+  }
+
+  /** See `Connecting.steps`. */
+  steps(userId: string): readonly StartStep[] {
+    return this.#connecting.steps(userId)
+  }
+
+  /**
+   * Undefined without a stream, and for a paused sandbox, which this would wake. Rejects when it
+   * does not answer.
+   */
+  async stat(userId: string): Promise<SandboxStat | undefined> {
+    const sandbox = this.#live.get(userId)?.sandbox
+    return sandbox === undefined || sandbox.paused ? undefined : sandbox.stat()
+  }
+
+  /**
+   * Opens a stream to a container that ran at `seenAt`, unless there is one. Rejects with a
+   * `SandboxError`.
+   */
+  async reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number, seenAt: number): Promise<void> {
+    const { lock, closing, owns } = this.#context
+    const { userId } = slot
+    if (userId === undefined) return
+    await lock.run(userId, async () => {
+      if (this.#live.has(userId) || closing.aborted || !owns(userId) || !this.#unchanged(userId, seenAt))
+        return
+      await this.#admit(userId, this.#connecting.reattach(slot, container, epoch))
+    })
+  }
+
+  /** Does nothing if the stream was opened or closed after `since`. */
+  async stop(userId: string, since = Number.POSITIVE_INFINITY): Promise<void> {
+    const { backend, ledger, lock } = this.#context
+    await lock.run(userId, async () => {
+      if (!this.#unchanged(userId, since)) return
+      await this.#disconnect(userId)
+      const slot = await ledger.find(userId)
+      if (!slot) return
+      const containers = await containersOf(slot.slot, this.#context)
+      checkOwner(containers, slot, this.#context)
+      for (const container of containers) {
+        if (container.state === 'running' || container.state === 'paused') await backend.stop(container.id)
+      }
+      this.#changedAt.set(userId, performance.now())
+    })
+  }
+
+  /**
+   * Removes the container, and with `purge` the volume and the row in the ledger. Resumes an
+   * interrupted removal.
+   */
+  async remove(userId: string, files: 'keep' | 'purge'): Promise<void> {
+    const context = this.#context
+    await context.lock.run(userId, async () => {
+      await this.#disconnect(userId, new SandboxError('sandbox_lost', 'The sandbox was removed.'))
+      const slot = await knownSlot(userId, context)
+      if (!slot) return
+      const containers = await containersOf(slot.slot, context)
+      checkOwner(containers, slot, context)
+      for (const { id } of containers) await context.backend.remove(id)
+      this.#changedAt.set(userId, performance.now())
+      if (files === 'keep') return
+      // The row last: it is the record of whose the remaining files are.
+      await removeWorkspace(slot, context, (message, details) => context.log(message, { userId, ...details }))
+      await context.ledger.release(slot.slot)
+    })
+  }
+
+  /**
+   * Stops it if no command runs in it, no call has requested it since, and nothing else is in
+   * progress for it.
+   */
+  async stopIdle({ userId, sandbox, usedAt }: LiveSandbox): Promise<boolean> {
+    // Without waiting for the lock: making room delays all starts, and the lock's holder may itself
+    // be waiting to start.
+    const stopped = this.#context.lock.tryRun(userId, async () => {
+      const current = this.#live.get(userId)
+      if (current?.sandbox !== sandbox || current.askedAt > usedAt) return false
+      if (!sandbox.paused && (sandbox.usedAt > usedAt || !(await sandbox.preparePause(() => {}))))
+        return false
+      // Requested during the check for running commands.
+      if (!sandbox.paused || current.askedAt > usedAt || this.#live.get(userId) !== current) return false
+      await this.#disconnect(
+        userId,
+        new SandboxError('sandbox_lost', 'The sandbox was stopped because it was idle.'),
+      )
+      await this.#context.backend.stop(sandbox.id)
+      this.#changedAt.set(userId, performance.now())
+      return true
+    })
+    return (await stopped) ?? false
+  }
+
+  /** Closes the stream, or the one that is being opened; commands inside keep running. */
+  release(userId: string): Promise<void> {
+    this.#lostAt.set(userId, performance.now())
+    this.#takenUp.delete(userId)
+    return this.#disconnect(userId, anothersError())
+  }
+
+  liveSandboxes(): LiveSandbox[] {
+    return [...this.#live].map(([userId, { sandbox, askedAt }]) => ({
+      userId,
+      sandbox,
+      usedAt: Math.max(sandbox.usedAt, askedAt),
+    }))
+  }
+
+  async disconnectAll(): Promise<void> {
+    await Promise.allSettled(this.#joining.values())
+    await Promise.all([...this.#live.keys()].map((userId) => this.#disconnect(userId)))
+  }
+
+  #unchanged(userId: string, since: number): boolean {
+    return (this.#changedAt.get(userId) ?? 0) < since
+  }
+
+  #connect(userId: string): Promise<ConnectedSandbox> {
+    return this.#admit(userId, this.#connecting.connect(userId))
+  }
+
+  /** Keeps the sandbox that `opening` opens, unless it may not be opened any more. */
+  async #admit(userId: string, opening: Promise<ConnectedSandbox>): Promise<ConnectedSandbox> {
+    const { closing, owns } = this.#context
+    const begunAt = performance.now()
     const sandbox = await opening
     // `disconnectAll` or `release` has run already.
     const isLate = closing.aborted
       ? new SandboxError('cancelled', 'The controller is closing.')
-      : owns(userId) && (lostAt.get(userId) ?? 0) < begunAt
+      : owns(userId) && (this.#lostAt.get(userId) ?? 0) < begunAt
         ? undefined
         : anothersError()
     if (isLate !== undefined) {
       await sandbox.close()
       throw isLate
     }
-    live.set(userId, { sandbox, askedAt: performance.now() })
-    changedAt.set(userId, performance.now())
-    void sandbox.closed.then((why) => onDrop(userId, sandbox, why))
+    this.#live.set(userId, { sandbox, askedAt: performance.now() })
+    this.#changedAt.set(userId, performance.now())
+    void sandbox.closed.then((why) => this.#onDrop(userId, sandbox, why))
     return sandbox
   }
 
-  const connect = (userId: string): Promise<ConnectedSandbox> => admit(userId, connecting.connect(userId))
-
-  function onDrop(userId: string, sandbox: ConnectedSandbox, why: SandboxError | undefined): void {
-    if (live.get(userId)?.sandbox !== sandbox) return
-    live.delete(userId)
-    if (closing.aborted) return
-    void reconnect(userId, sandbox.paused, why?.code === 'fenced')
+  #onDrop(userId: string, sandbox: ConnectedSandbox, why: SandboxError | undefined): void {
+    if (this.#live.get(userId)?.sandbox !== sandbox) return
+    this.#live.delete(userId)
+    if (this.#context.closing.aborted) return
+    void this.#reconnect(userId, sandbox.paused, why?.code === 'fenced')
   }
 
-  /** Commands go on inside while no stream is open, but only for the length of sbxd's lease. */
-  async function reconnect(userId: string, paused: boolean, fenced: boolean): Promise<void> {
-    // Another controller has it now, and taking it back without being asked would start a fight.
-    if (fenced && (context.isStillOwn === undefined || !owns(userId))) return
+  /** Without a stream, commands keep running only until sbxd's lease expires. */
+  async #reconnect(userId: string, paused: boolean, fenced: boolean): Promise<void> {
+    const { closing, isStillOwn, lock, log, owns } = this.#context
+    // Another controller has it now, and taking it back unasked would start a fight.
+    if (fenced && (isStillOwn === undefined || !owns(userId))) return
     let failure: unknown
     for (const ms of RECONNECT_AFTER) {
       try {
         await sleep(ms, undefined, { signal: closing, ref: false })
-        if (fenced && !(await context.isStillOwn?.(userId))) return
-        await lock.run(userId, () => connectIfRunning(userId, paused))
+        if (fenced && !(await isStillOwn?.(userId))) return
+        await lock.run(userId, () => this.#connectIfRunning(userId, paused))
         return
       } catch (error) {
         if (closing.aborted) return
         failure = error
       }
     }
-    context.log('the stream to a sandbox dropped and could not be opened again', { userId, error: failure })
+    log('the stream to a sandbox dropped and could not be opened again', { userId, error: failure })
   }
 
-  /**
-   * Under the user's lock: between the look and the connect nothing may stop what was seen running.
-   */
-  async function connectIfRunning(userId: string, paused: boolean): Promise<void> {
-    if (live.has(userId) || !owns(userId)) return
-    const slot = await ledger.find(userId)
-    const [container] = slot ? await containersOf(slot.slot, context) : []
-    // Paused from outside while in use: it is wanted.
+  /** Under the user's lock: nothing may stop the container between the check and the connect. */
+  async #connectIfRunning(userId: string, paused: boolean): Promise<void> {
+    if (this.#live.has(userId) || !this.#context.owns(userId)) return
+    const slot = await this.#context.ledger.find(userId)
+    const [container] = slot ? await containersOf(slot.slot, this.#context) : []
+    // One that was paused from outside while in use is wanted.
     const wanted = container?.state === 'running' || (container?.state === 'paused' && !paused)
-    if (wanted) await connect(userId)
+    if (wanted) await this.#connect(userId)
   }
 
-  /** Forget the stream first, so that its end is not taken for a drop. */
-  async function disconnect(userId: string, why?: SandboxError): Promise<void> {
-    const current = live.get(userId)
-    live.delete(userId)
-    connecting.forget(userId)
-    changedAt.set(userId, performance.now())
+  /** Removes the stream first, so that its end is not mistaken for a drop. */
+  async #disconnect(userId: string, why?: SandboxError): Promise<void> {
+    const current = this.#live.get(userId)
+    this.#live.delete(userId)
+    this.#connecting.forget(userId)
+    this.#changedAt.set(userId, performance.now())
     await current?.sandbox.close(why)
-  }
-
-  return {
-    join,
-    isConnected: (userId) => live.has(userId),
-
-    async isTakenUp(userId) {
-      if (live.has(userId) || !owns(userId)) return live.has(userId)
-      const look = takenUp.get(userId) ?? lock.run(userId, () => connectIfRunning(userId, true))
-      takenUp.set(userId, look)
-      try {
-        await look
-      } catch (error) {
-        takenUp.delete(userId)
-        throw error
-      }
-      return live.has(userId)
-    },
-
-    steps: (userId) => connecting.steps(userId),
-
-    async stat(userId) {
-      const sandbox = live.get(userId)?.sandbox
-      return sandbox === undefined || sandbox.paused ? undefined : sandbox.stat()
-    },
-
-    async reattach(slot, container, epoch, seenAt) {
-      const { userId } = slot
-      if (userId === undefined) return
-      await lock.run(userId, async () => {
-        if (live.has(userId) || closing.aborted || !owns(userId) || !unchanged(userId, seenAt)) return
-        await admit(userId, connecting.reattach(slot, container, epoch))
-      })
-    },
-
-    stop: (userId, since = Number.POSITIVE_INFINITY) =>
-      lock.run(userId, async () => {
-        if (!unchanged(userId, since)) return
-        await disconnect(userId)
-        const slot = await ledger.find(userId)
-        if (!slot) return
-        const containers = await containersOf(slot.slot, context)
-        checkOwner(containers, slot, context)
-        for (const container of containers) {
-          if (container.state === 'running' || container.state === 'paused') await backend.stop(container.id)
-        }
-        changedAt.set(userId, performance.now())
-      }),
-
-    remove: (userId, files) =>
-      lock.run(userId, async () => {
-        await disconnect(userId, new SandboxError('sandbox_lost', 'The sandbox was removed.'))
-        const slot = await knownSlot(userId, context)
-        if (!slot) return
-        const containers = await containersOf(slot.slot, context)
-        checkOwner(containers, slot, context)
-        for (const { id } of containers) await backend.remove(id)
-        changedAt.set(userId, performance.now())
-        if (files === 'keep') return
-        // The row last: while it is there, it is known whose what is left was.
-        await removeWorkspace(slot, context, (message, details) =>
-          context.log(message, { userId, ...details }),
-        )
-        await ledger.release(slot.slot)
-      }),
-
-    stopIdle: async ({ userId, sandbox, usedAt }) => {
-      // Without waiting: making room holds up all starts, and the holder of the lock may be waiting
-      // to start.
-      const stopped = lock.tryRun(userId, async () => {
-        const current = live.get(userId)
-        if (current?.sandbox !== sandbox || current.askedAt > usedAt) return false
-        if (!sandbox.paused && (sandbox.usedAt > usedAt || !(await sandbox.preparePause(() => {}))))
-          return false
-        // Asked for while it was asked whether anything runs.
-        if (!sandbox.paused || current.askedAt > usedAt || live.get(userId) !== current) return false
-        await disconnect(
-          userId,
-          new SandboxError('sandbox_lost', 'The sandbox was stopped because it was idle.'),
-        )
-        await backend.stop(sandbox.id)
-        changedAt.set(userId, performance.now())
-        return true
-      })
-      return (await stopped) ?? false
-    },
-
-    release(userId) {
-      lostAt.set(userId, performance.now())
-      takenUp.delete(userId)
-      return disconnect(userId, anothersError())
-    },
-
-    liveSandboxes: () =>
-      [...live].map(([userId, { sandbox, askedAt }]) => ({
-        userId,
-        sandbox,
-        usedAt: Math.max(sandbox.usedAt, askedAt),
-      })),
-
-    async disconnectAll() {
-      await Promise.allSettled(joining.values())
-      await Promise.all([...live.keys()].map((userId) => disconnect(userId)))
-    },
   }
 }

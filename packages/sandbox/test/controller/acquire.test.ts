@@ -143,7 +143,7 @@ describe('a line of users', () => {
     for (const one of told)
       expect(one).toMatchObject({
         status: 'rejected',
-        reason: { code: 'timeout', message: expect.stringContaining('turn did not come within 0.3 seconds') },
+        reason: { code: 'timeout', message: expect.stringContaining('still queued after 0.3 seconds') },
       })
     release()
     await slow

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { SandboxError } from '../../src/errors.ts'
 import { createGate, createKeyedLock, type KeyedLock } from '../../../shared/src/async/keyed-lock.ts'
 import { DEFAULT_LIMITS, diskBudget } from '../../src/limits.ts'
-import { createUserSandboxes, type UserSandboxes } from '../../src/controller/user-sandboxes.ts'
+import { UserSandboxes } from '../../src/controller/user-sandboxes.ts'
 import {
   compiledSbxd,
   DEPLOYMENT,
@@ -29,7 +29,7 @@ beforeEach(async () => {
   lock = createKeyedLock()
   prove = async () => {}
   closing = new AbortController()
-  userSandboxes = createUserSandboxes({
+  userSandboxes = new UserSandboxes({
     backend: fixture.engine.backend,
     ledger: fixture.ledger,
     deploymentId: DEPLOYMENT,
