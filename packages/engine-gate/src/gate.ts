@@ -1,9 +1,7 @@
-/**
- * The gate itself: an HTTP server that asks the engine only what the routes allow, in its own
- * words.
- */
+/** HTTP server that passes allowed requests on to the engine, each rebuilt from checked parts. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -19,9 +17,9 @@ import { type Operation, routeOf } from './routes.ts'
 /** The create body is some 15 KiB, most of it the seccomp profile. */
 const MOST_BODY: Partial<Record<Operation, number>> = { create: 256 * 1024, 'volume-create': 16 * 1024 }
 const MOST_OTHER_BODY = 1024
-/** Read on and thrown away, so that a client that sends too much still receives the refusal. */
+/** Read and discarded, so that a client that sends too much still receives the refusal. */
 const SWALLOWED = 1024 * 1024
-/** They last as long as their client wants, and are counted with the attached streams. */
+/** Without a time limit, and counted with the attached streams. */
 const LONG: readonly Operation[] = ['wait', 'events']
 
 interface GateOptions {
@@ -30,12 +28,17 @@ interface GateOptions {
   audit: Audit
   /** Attached streams, waits and event streams at once. */
   mostStreams: number
-  /**
-   * Requests in hand at once, those that still come and those that wait for the engine included.
-   * Default 1,024.
-   */
+  /** Requests at once, with those still arriving or waiting for the engine. Default 1,024. */
   mostRequests?: number
 }
+
+/** An engine's stream may be silent for hours; only the request itself must arrive in time. */
+const SERVER_LIMITS = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 0,
+  maxHeaderSize: 16 * 1024,
+} as const
 
 export function createGate({
   engine,
@@ -63,36 +66,12 @@ export function createGate({
         inHand[kind] -= 1
       }
     } catch (error) {
-      refuse(request, response, error, gone.signal)
+      // A client that left needs no answer; its engine request was aborted here.
+      if (!gone.signal.aborted) refuse(audit, request, response, error)
     }
   }
 
-  function refuse(
-    request: IncomingMessage,
-    response: ServerResponse,
-    error: unknown,
-    gone: AbortSignal,
-  ): void {
-    // A client that left needs no answer; its engine request was aborted here.
-    if (gone.aborted) return
-    const { status, message } = note(audit, request, error)
-    if (response.headersSent) return void response.destroy()
-    // An unread body would be taken for the next request.
-    if (!request.complete) response.setHeader('Connection', 'close')
-    answerJson(response, status, JSON.stringify({ message }))
-  }
-
-  const server = createServer(
-    {
-      // A stream of the engine's is quiet for hours; only the request itself must come in good
-      // time.
-      headersTimeout: 10_000,
-      requestTimeout: 30_000,
-      keepAliveTimeout: 0,
-      maxHeaderSize: 16 * 1024,
-    },
-    (request, response) => void handle(request, response),
-  )
+  const server = createServer(SERVER_LIMITS, (request, response) => void handle(request, response))
   // Heads and idle connections cost as well, and more than may be in hand are of no use.
   server.maxConnections = mostRequests + mostStreams
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
@@ -106,17 +85,29 @@ export function createGate({
       inHand.streams -= 1
     })
   })
-  server.on('clientError', (error: Error & { code?: string }, socket) => {
-    if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
-    audit.warn({ status: 400, reason: error.code ?? error.message }, 'refused')
-    const answer = plainAnswer(
-      400,
-      `engine-gate: not an HTTP request that it takes (${error.code ?? 'malformed'})`,
-    )
-    // A client that stays would keep the place of a request whose body never ends.
-    socket.end(answer, () => socket.destroy())
-  })
+  server.on('clientError', (error: Error & { code?: string }, socket) =>
+    refuseMalformed(audit, error, socket),
+  )
   return server
+}
+
+function refuse(audit: Audit, request: IncomingMessage, response: ServerResponse, error: unknown): void {
+  const { status, message } = note(audit, request, error)
+  if (response.headersSent) return void response.destroy()
+  // An unread body would be parsed as the next request.
+  if (!request.complete) response.setHeader('Connection', 'close')
+  answerJson(response, status, JSON.stringify({ message }))
+}
+
+function refuseMalformed(audit: Audit, error: Error & { code?: string }, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+  audit.warn({ status: 400, reason: error.code ?? error.message }, 'refused')
+  const answer = plainAnswer(
+    400,
+    `engine-gate: not an HTTP request that it takes (${error.code ?? 'malformed'})`,
+  )
+  // A client that stays would keep the slot of a request whose body never ends.
+  socket.end(answer, () => socket.destroy())
 }
 
 function busy(): Refusal {
@@ -142,8 +133,8 @@ async function readBody(request: IncomingMessage, most: number): Promise<string>
 }
 
 /**
- * Listen on a Unix socket for its owner and its group. Replaces a socket without a listener, which
- * a killed gate left. Rejects when another gate answers.
+ * Listens on a Unix socket for its owner and its group. Replaces one without a listener, left by a
+ * killed gate. Rejects when another gate answers.
  */
 export async function listenOn(server: Server, path: string): Promise<void> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o750 })

@@ -15,7 +15,7 @@ import { createAudit } from './audit.ts'
 import { readGateConfig } from './config.ts'
 import { createEngine } from './engine.ts'
 import { createGate, listenOn } from './gate.ts'
-import { createOperations } from './operations.ts'
+import { Operations } from './operations.ts'
 
 async function main(): Promise<void> {
   const config = readGateConfig()
@@ -25,7 +25,7 @@ async function main(): Promise<void> {
   const engine = createEngine(config.engine)
   const { images, runtime, limits, most } = config
   const seccompProfile = await readSeccompProfile()
-  const operations = createOperations({
+  const operations = new Operations({
     engine,
     audit,
     deployment,

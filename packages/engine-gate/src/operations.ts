@@ -1,6 +1,4 @@
-/**
- * What each operation of the routes means: whose it is, what goes to the engine, what comes back.
- */
+/** Operations of the routes: each checks ownership, asks the engine and answers the client. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
@@ -14,7 +12,7 @@ import { parseCanonical } from './canonical-json.ts'
 import { checkCreate, checkVolume } from './creation.ts'
 import type { Engine } from './engine.ts'
 import { forcedFilters } from './filters.ts'
-import { type Client, createOwnership } from './ownership.ts'
+import { type Client, Ownership } from './ownership.ts'
 import { forbidden, Refusal } from './refusal.ts'
 import type { Route } from './routes.ts'
 
@@ -40,13 +38,6 @@ interface Run {
   signal: AbortSignal
 }
 
-export interface Operations {
-  /** Do it and answer. @throws Refusal when nothing was answered yet. */
-  run(run: Run): Promise<void>
-  /** Where to attach at the engine, once it is certain that the container is ours. */
-  attachPath(route: Route, signal: AbortSignal): Promise<string>
-}
-
 const image = z.object({ Id: z.string() })
 const created = z.object({ Id: z.string() })
 const info = z.object({
@@ -55,20 +46,75 @@ const info = z.object({
   SecurityOptions: z.array(z.string()).optional(),
 })
 
-export function createOperations(options: OperationOptions): Operations {
-  const { engine, audit, deployment } = options
-  const owned = createOwnership(engine, deployment, options.most)
-  let facts: EngineFacts | undefined
+export class Operations {
+  readonly #options: OperationOptions
+  readonly #owned: Ownership
+  #facts: EngineFacts | undefined
 
-  async function engineNow(client: Client): Promise<EngineFacts> {
-    if (facts !== undefined) return facts
-    const { json } = await must(client, '/info')
-    facts = engineFacts(info.parse(json))
-    return facts
+  constructor(options: OperationOptions) {
+    this.#options = options
+    this.#owned = new Ownership(options.engine, options.deployment, options.most)
   }
 
-  async function must(client: Client, path: string): Promise<{ json: unknown }> {
-    const answer = await engine.read({ method: 'GET', path: client.version + path, signal: client.signal })
+  /** Performs the operation and answers. @throws Refusal when nothing was answered yet. */
+  async run(given: Run): Promise<void> {
+    const { route, response, signal } = given
+    const client: Client = { version: route.version, signal }
+    switch (route.operation) {
+      case 'ping':
+        return this.#passOn(given, '/_ping')
+      case 'version':
+      case 'info':
+        return this.#passOn(given, `${route.version}/${route.operation}`)
+      case 'create':
+        return this.#create(client, given)
+      case 'list':
+        return this.#passOn(given, `${route.version}/containers/json${this.#filtered(route, 'list')}`)
+      case 'inspect':
+        return answerJson(response, 200, (await this.#owned.inspect(client, route.target)).text)
+      case 'image-inspect':
+        if (!this.#options.images.includes(route.target))
+          throw forbidden(`the image ${route.target} is not a configured one`)
+        return this.#passOn(given, `${route.version}/images/${route.target}/json`)
+      case 'volume-create':
+        return this.#createVolume(client, given)
+      case 'volume-list':
+        return this.#passOn(given, `${route.version}/volumes${this.#filtered(route, 'volume-list')}`)
+      case 'volume-inspect':
+        return answerJson(response, 200, (await this.#owned.inspectVolume(client, route.target)).text)
+      case 'volume-remove':
+        await this.#owned.inspectVolume(client, route.target)
+        this.#options.audit.info({ volume: route.target }, 'volume removed')
+        return this.#passOn(given, `${route.version}/volumes/${route.target}`)
+      case 'events':
+        return this.#passOn(given, `${route.version}/events${this.#filtered(route, 'events')}`, true)
+      default:
+        return this.#onContainer(client, given)
+    }
+  }
+
+  /** The engine's path of an attach, after a check that the container is ours. */
+  async attachPath(route: Route, signal: AbortSignal): Promise<string> {
+    await this.#owned.slotOf({ version: route.version, signal }, route.target)
+    return `${route.version}/containers/${route.target}/attach${queryText(route)}`
+  }
+
+  #filtered(route: Route, operation: 'list' | 'volume-list' | 'events'): string {
+    const filters = forcedFilters(operation, route.query.get('filters'), this.#options.deployment)
+    return queryText({ query: new Map([...route.query, ['filters', filters]]) })
+  }
+
+  async #engineFacts(client: Client): Promise<EngineFacts> {
+    this.#facts ??= engineFacts(info.parse((await this.#must(client, '/info')).json))
+    return this.#facts
+  }
+
+  async #must(client: Client, path: string): Promise<{ json: unknown }> {
+    const answer = await this.#options.engine.read({
+      method: 'GET',
+      path: client.version + path,
+      signal: client.signal,
+    })
     if (answer.status === 200) return answer
     throw new Refusal(
       answer.status === 404 ? 404 : 502,
@@ -76,10 +122,10 @@ export function createOperations(options: OperationOptions): Operations {
     )
   }
 
-  /** Of those that are there. @throws Refusal 404 when none is. */
-  async function imageIdsNow(client: Client): Promise<string[]> {
+  /** Ids of the configured images that exist. @throws Refusal 404 when none does. */
+  async #imageIds(client: Client): Promise<string[]> {
     const looked = await Promise.allSettled(
-      options.images.map((name) => must(client, `/images/${name}/json`)),
+      this.#options.images.map((name) => this.#must(client, `/images/${name}/json`)),
     )
     const ids = looked.flatMap((one) =>
       one.status === 'fulfilled'
@@ -93,107 +139,74 @@ export function createOperations(options: OperationOptions): Operations {
     return ids
   }
 
-  async function create(client: Client, { route, body, response }: Run): Promise<void> {
-    const [imageIds, now] = await Promise.all([imageIdsNow(client), engineNow(client)])
-    const { runtime, limits, seccompProfile, debugProfile } = options
-    const policy = { deployment, imageIds, runtime, limits, seccompProfile, debugProfile, engine: now }
+  async #create(client: Client, { route, body, response }: Run): Promise<void> {
+    const { audit, deployment, runtime, limits, seccompProfile, debugProfile } = this.#options
+    const [imageIds, engine] = await Promise.all([this.#imageIds(client), this.#engineFacts(client)])
+    const policy = { deployment, imageIds, runtime, limits, seccompProfile, debugProfile, engine }
     const name = route.query.get('name')
     const creation = checkCreate(name, body, policy)
-    await owned.checkVolume(client, creation)
-    await owned.withRoom(client, 'containers', async () => {
+    await this.#owned.checkVolume(client, creation)
+    await this.#owned.withRoom(client, 'containers', async () => {
       const path = `${client.version}/containers/create?name=${name}`
-      const answer = await engine.read({ method: 'POST', path, body: creation.body, signal: client.signal })
-      if (answer.status === 201) audit.info({ container: created.parse(answer.json).Id, name }, 'created')
-      noteFailure('POST', path, answer.status, answer.text.slice(0, ANSWER_CHARS))
-      answerJson(response, answer.status, answer.text)
+      await this.#post(client, path, creation.body, response, (json) =>
+        audit.info({ container: created.parse(json).Id, name }, 'created'),
+      )
     })
   }
 
-  async function createVolume(client: Client, { body, response }: Run): Promise<void> {
+  async #createVolume(client: Client, { body, response }: Run): Promise<void> {
+    const { audit, deployment } = this.#options
     const wanted = checkVolume(body, deployment)
-    await owned.withRoom(client, 'volumes', async () => {
-      const path = `${client.version}/volumes/create`
-      const answer = await engine.read({ method: 'POST', path, body: wanted, signal: client.signal })
-      if (answer.status === 201) audit.info({ volume: wanted.Name }, 'volume created')
-      noteFailure('POST', path, answer.status, answer.text.slice(0, ANSWER_CHARS))
-      answerJson(response, answer.status, answer.text)
-    })
+    await this.#owned.withRoom(client, 'volumes', () =>
+      this.#post(client, `${client.version}/volumes/create`, wanted, response, () =>
+        audit.info({ volume: wanted.Name }, 'volume created'),
+      ),
+    )
   }
 
-  /** Pass a checked request on and its answer back, whatever its size. */
-  async function passOn(run: Run, path: string, long = false): Promise<void> {
-    const answer = await engine.ask({ method: methodOf(run.route), path, signal: run.signal, long })
+  async #post(
+    client: Client,
+    path: string,
+    body: unknown,
+    response: ServerResponse,
+    onCreated: (json: unknown) => void,
+  ): Promise<void> {
+    const answer = await this.#options.engine.read({ method: 'POST', path, body, signal: client.signal })
+    if (answer.status === 201) onCreated(answer.json)
+    this.#noteFailure('POST', path, answer.status, answer.text.slice(0, ANSWER_CHARS))
+    answerJson(response, answer.status, answer.text)
+  }
+
+  /** Passes a checked request on, and its answer back, whatever its size. */
+  async #passOn(run: Run, path: string, long = false): Promise<void> {
+    const method = methodOf(run.route)
+    const answer = await this.#options.engine.ask({ method, path, signal: run.signal, long })
     const said = failureText(answer)
     await relay(answer, run.response)
-    noteFailure(methodOf(run.route), path, answer.statusCode, said())
+    this.#noteFailure(method, path, answer.statusCode, said())
   }
 
-  /** What the engine could not do: its client alone knows of it otherwise, and may hide it. */
-  function noteFailure(method: string, path: string, status: number | undefined, answer: string): void {
+  /** Logs a failure of the engine, which otherwise only the client sees, and may hide. */
+  #noteFailure(method: string, path: string, status: number | undefined, answer: string): void {
     if (status !== undefined && status >= 400 && status !== 404)
-      audit.warn({ method, path: path.split('?')[0], status, answer }, 'the engine failed')
+      this.#options.audit.warn({ method, path: path.split('?')[0], status, answer }, 'the engine failed')
   }
 
-  async function onContainer(client: Client, run: Run): Promise<void> {
+  async #onContainer(client: Client, run: Run): Promise<void> {
+    const { audit, deployment } = this.#options
     const { route, body } = run
     checkEcho(route, body)
-    const slot = await owned.slotOf(client, route.target)
+    const slot = await this.#owned.slotOf(client, route.target)
     const name = route.query.get('name')
     if (route.operation === 'rename' && parseName(deployment, name ?? '')?.slot !== slot)
       throw forbidden(`a container of the slot ${slot} may not be called ${name ?? 'nothing'}`)
     if (route.operation === 'remove') {
-      owned.forget(route.target)
+      this.#owned.forget(route.target)
       audit.info({ container: route.target }, 'removed')
-      return passOn(run, `${client.version}/containers/${route.target}${queryText(route)}`)
+      return this.#passOn(run, `${client.version}/containers/${route.target}${queryText(route)}`)
     }
     const verb = `${client.version}/containers/${route.target}/${route.operation}${queryText(route)}`
-    return passOn(run, verb, route.operation === 'wait')
-  }
-
-  async function run(given: Run): Promise<void> {
-    const { route, response, signal } = given
-    const client: Client = { version: route.version, signal }
-    const filters = (operation: 'list' | 'volume-list' | 'events'): Map<string, string> =>
-      new Map([...route.query, ['filters', forcedFilters(operation, route.query.get('filters'), deployment)]])
-    switch (route.operation) {
-      case 'ping':
-        return passOn(given, '/_ping')
-      case 'version':
-      case 'info':
-        return passOn(given, `${route.version}/${route.operation}`)
-      case 'create':
-        return create(client, given)
-      case 'list':
-        return passOn(given, `${route.version}/containers/json${queryText({ query: filters('list') })}`)
-      case 'inspect':
-        return answerJson(response, 200, (await owned.inspect(client, route.target)).text)
-      case 'image-inspect':
-        if (!options.images.includes(route.target))
-          throw forbidden(`the image ${route.target} is not a configured one`)
-        return passOn(given, `${route.version}/images/${route.target}/json`)
-      case 'volume-create':
-        return createVolume(client, given)
-      case 'volume-list':
-        return passOn(given, `${route.version}/volumes${queryText({ query: filters('volume-list') })}`)
-      case 'volume-inspect':
-        return answerJson(response, 200, (await owned.inspectVolume(client, route.target)).text)
-      case 'volume-remove':
-        await owned.inspectVolume(client, route.target)
-        audit.info({ volume: route.target }, 'volume removed')
-        return passOn(given, `${route.version}/volumes/${route.target}`)
-      case 'events':
-        return passOn(given, `${route.version}/events${queryText({ query: filters('events') })}`, true)
-      default:
-        return onContainer(client, given)
-    }
-  }
-
-  return {
-    run,
-    async attachPath(route, signal) {
-      await owned.slotOf({ version: route.version, signal }, route.target)
-      return `${route.version}/containers/${route.target}/attach${queryText(route)}`
-    },
+    return this.#passOn(run, verb, route.operation === 'wait')
   }
 }
 

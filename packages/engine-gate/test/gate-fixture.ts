@@ -8,9 +8,9 @@ import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { createAudit } from '../src/audit.ts'
 import { createEngine } from '../src/engine.ts'
 import { createGate, listenOn } from '../src/gate.ts'
-import { createOperations } from '../src/operations.ts'
+import { Operations } from '../src/operations.ts'
 
-type OperationOptions = Parameters<typeof createOperations>[0]
+type OperationOptions = ConstructorParameters<typeof Operations>[0]
 
 export interface TestGate {
   socket: string
@@ -37,7 +37,7 @@ export async function startGate(dockerHost: string | undefined, change: GateChan
   )
   const engine = createEngine(parseDockerHost(dockerHost))
   const { mostRequests, mostStreams = 64, ...operationChange } = change
-  const operations = createOperations({
+  const operations = new Operations({
     engine,
     audit,
     deployment: 'dep',
