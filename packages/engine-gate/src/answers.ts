@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Audit } from './audit.ts'
 import { Refusal } from './refusal.ts'
 
-/** The status and message of a failure, written into the log. */
+/** Logs a failure. Returns its status and message. */
 export function note(
   audit: Audit,
   request: IncomingMessage,
@@ -14,12 +14,12 @@ export function note(
   const message = refusal?.message ?? 'engine-gate: it could not understand the engine’s answer'
   const reason = refusal?.message ?? (error instanceof Error ? error.message : String(error))
   const path = (request.url ?? '').split('?')[0]?.slice(0, 200)
-  // 404 is the usual answer to a question whether something exists.
+  // 404 is the usual answer to a check for existence.
   if (status !== 404) audit.warn({ method: request.method, path, status, reason }, 'refused')
   return { status, message }
 }
 
-/** Answer with JSON that is written already. */
+/** Answers with serialized JSON. */
 export function answerJson(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, {
     'Content-Type': 'application/json',
@@ -28,7 +28,7 @@ export function answerJson(response: ServerResponse, status: number, text: strin
   response.end(text)
 }
 
-/** A whole answer for a bare socket, which is closed behind it. */
+/** A whole answer for a bare socket, to be closed afterwards. */
 export function plainAnswer(status: number, message: string): string {
   const text = JSON.stringify({ message })
   const head = [

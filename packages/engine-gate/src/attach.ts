@@ -1,6 +1,4 @@
-/**
- * The one upgrade that there is: an attach to a container of ours, spliced to the engine's stream.
- */
+/** The only upgrade: an attach to our container, spliced to the engine's stream. */
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -12,7 +10,7 @@ import type { Operations } from './operations.ts'
 import { forbidden, Refusal } from './refusal.ts'
 import { routeOf } from './routes.ts'
 
-/** What a client may send before the answer to its attach. Ours sends nothing. */
+/** Bytes that a client may send before the answer to its attach. Ours sends none. */
 const MOST_EARLY_BYTES = 64 * 1024
 const FORGOTTEN_MS = 10 * 60_000
 const MOST_ANSWER_BYTES = 64 * 1024
@@ -26,7 +24,7 @@ interface AttachRequest {
   audit: Audit
 }
 
-/** Settles when the stream is over and everything is freed; never rejects. */
+/** Resolves when the stream has ended and everything is freed; never rejects. */
 export async function attachThrough(given: AttachRequest): Promise<void> {
   const { request, socket, head, audit } = given
   socket.setTimeout(0)
@@ -59,8 +57,8 @@ export async function attachThrough(given: AttachRequest): Promise<void> {
 }
 
 /**
- * A client that has gone looks the same as one that has nothing more to say, until something is
- * written to it. One that ended its side and then receives nothing for long has gone.
+ * Until a write, a disconnected client looks like an idle one. A client that ended its side and
+ * then receives nothing for long is considered disconnected.
  */
 function endWhenForgotten(client: Socket, container: Socket): void {
   client.once('end', () => container.setTimeout(FORGOTTEN_MS, () => container.destroy()))
@@ -82,7 +80,7 @@ async function dial(
   throw await refusalOf(answer.answer)
 }
 
-/** The engine's own refusal, its message kept. */
+/** The engine's own refusal with its message. */
 async function refusalOf(answer: IncomingMessage): Promise<Refusal> {
   let text = ''
   for await (const chunk of answer as AsyncIterable<Buffer>) {
@@ -95,7 +93,7 @@ async function refusalOf(answer: IncomingMessage): Promise<Refusal> {
   return new Refusal(answer.statusCode === 404 ? 404 : 502, message)
 }
 
-/** Read what comes before the stream is there: only so is it seen that a client has left. */
+/** Reads until the stream is open: only a read detects that a client has disconnected. */
 function watchEarly(socket: Socket, head: Buffer): { gone: AbortSignal; stop: () => Buffer } {
   const controller = new AbortController()
   const chunks = [head]
@@ -119,9 +117,9 @@ function watchEarly(socket: Socket, head: Buffer): { gone: AbortSignal; stop: ()
 }
 
 /**
- * Join two open streams until both directions have ended. Each direction waits for its slower end,
- * and ends alone: a half-close on one side is a half-close on the other. A side that breaks takes
- * the other with it. Settles when both are gone; never rejects.
+ * Joins two open streams until both directions have ended. Each direction has its own back-pressure
+ * and its own end: a half-close is passed on as a half-close. A broken side destroys the other.
+ * Resolves when both are closed; never rejects.
  */
 async function splice(a: Duplex, b: Duplex): Promise<void> {
   a.pipe(b)
@@ -129,27 +127,24 @@ async function splice(a: Duplex, b: Duplex): Promise<void> {
   await Promise.all([follow(a, b), follow(b, a)])
 }
 
-/**
- * When `one` is gone, `other` goes too: at once after a failure, else after what it still has to
- * write.
- */
+/** Closes `other` after `one`: at once after a failure, else after its pending writes. */
 function follow(one: Duplex, other: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const gone = (): void => {
-      // Gone before its end was read: something was lost, and the other side must not take this for
-      // an end.
+      // Closed before its end was read: bytes were lost, which must not look like an end to the
+      // other side.
       if (!one.readableEnded || !one.writableFinished) other.destroy()
       else finish(other)
       resolve()
     }
-    // The error itself is the peer's affair; `close` follows it.
+    // The peer reports the error; `close` follows it.
     one.on('error', () => {})
     if (one.destroyed) gone()
     else one.once('close', gone)
   })
 }
 
-/** Let it write what it has; then it goes even if its peer never closes. */
+/** Flushes pending writes, then destroys it even if its peer never closes. */
 function finish(stream: Duplex): void {
   if (stream.destroyed) return
   if (stream.writableFinished) stream.destroy()

@@ -1,14 +1,12 @@
-/** What the gate did and what it refused, as JSON lines. */
+/** Audit log of the gate, as JSON lines. */
 
 export interface Audit {
   info(entry: Record<string, unknown>, message: string): void
-  /**
-   * A refusal or a failure. A client that floods the log only makes a number grow in the next line.
-   */
+  /** A refusal or a failure. Beyond a rate, entries are only counted in the next line. */
   warn(entry: Record<string, unknown>, message: string): void
 }
 
-/** Numbers as pino has them, so that all processes' logs read alike. */
+/** pino's numbers, so that all processes' logs are alike. */
 const LEVEL = { info: 30, warn: 40 } as const
 const WARNINGS_A_SECOND = 20
 

@@ -1,13 +1,12 @@
 import { forbidden } from './refusal.ts'
 
 /**
- * Parse JSON that is exactly what `JSON.stringify` writes of its value, and refuse any other
- * spelling of it.
+ * Parses JSON that equals `JSON.stringify` of its value, and refuses any other spelling.
  *
- * The engine's own parser takes keys whatever their case and lets the last of two win, so two
- * readers of one text could see two different requests. Text that survives the way there and back
- * has one reading only: no key twice at any depth, no white space, no second spelling of a number
- * or a letter.
+ * The engine's own parser ignores the case of keys and lets the last duplicate win, so two parsers
+ * could read one text as two different requests. Text that survives the round trip has a single
+ * reading: no duplicate key at any depth, no white space, no second spelling of a number or a
+ * letter.
  */
 export function parseCanonical(text: string): unknown {
   let value: unknown
@@ -16,7 +15,7 @@ export function parseCanonical(text: string): unknown {
     value = JSON.parse(text)
     canonical = JSON.stringify(value)
   } catch (error) {
-    // What is parsed without a stack may be too deep to be written with one.
+    // The parser needs no stack, so the value may be too deep for the serializer.
     throw forbidden(error instanceof RangeError ? 'the body is nested too deep' : 'the body is not JSON')
   }
   if (canonical !== text)
@@ -27,15 +26,15 @@ export function parseCanonical(text: string): unknown {
 }
 
 /**
- * Where two JSON values differ first, for example `.HostConfig.Privileged`; undefined when they do
- * not.
+ * Path of the first difference between two JSON values, for example `.HostConfig.Privileged`;
+ * undefined when they are equal.
  */
 export function firstDifference(a: unknown, b: unknown, path = ''): string | undefined {
   if (isBranch(a) && isBranch(b) && Array.isArray(a) === Array.isArray(b)) {
     const keys = new Set([...Object.keys(a), ...Object.keys(b)])
     for (const key of keys) {
       const inner = `${path}.${key}`
-      // An own key only: `__proto__` and the like must not be found by inheritance.
+      // Own keys only: `__proto__` and the like must not be found by inheritance.
       if (!Object.hasOwn(a, key) || !Object.hasOwn(b, key)) return inner
       const found = firstDifference(a[key], b[key], inner)
       if (found !== undefined) return found

@@ -1,4 +1,4 @@
-/** What an operator can set for the gate. The only file here that reads the environment. */
+/** Settings of the gate. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
@@ -14,7 +14,7 @@ import { z } from 'zod'
 /** Longest path of a Unix socket, in bytes, without the terminating zero. */
 const SOCKET_PATH_BYTES = 107
 
-// The SANDLOT_SANDBOX_* names are ai-agent's: what it may use at most is what it was told to use.
+// ai-agent's SANDLOT_SANDBOX_* settings are its upper limits here.
 const variables = z.object({
   DOCKER_HOST: z.string().optional(),
   DOCKER_CERT_PATH: z.string().optional(),
@@ -37,19 +37,19 @@ const variables = z.object({
 })
 
 interface GateConfig {
-  /** Where the gate listens; its folder is its own. */
+  /** The gate's socket, in a folder of its own. */
   socket: string
   /** Holds the deployment's id, readable by every user of the socket. */
   deploymentFile: string
-  /** What the operator or the launcher says it is; undefined: the file's, or a new one. */
+  /** The id set by the operator or the launcher; undefined: the file's, or a new one. */
   deployment: string | undefined
   engine: EngineAddress
-  /** Names: what may be looked at, and what runs. */
+  /** Names of the images that may be inspected and run. */
   images: readonly string[]
   runtime: string | undefined
-  /** The debug profile is granted to a user; the gate cannot know which. */
+  /** The debug profile is granted per user; the gate does not know users. */
   debug: boolean
-  /** A sandbox may have less. */
+  /** Upper limits of a sandbox. */
   limits: SandboxLimits
   most: { containers: number; volumes: number }
 }
@@ -81,7 +81,7 @@ export function readGateConfig(env: Environment = process.env): GateConfig {
   }
 }
 
-/** The engine itself, with the docker command's own settings for one behind TLS. */
+/** The engine's address, with the docker command's own settings for TLS. */
 function readEngine(
   read: Pick<z.infer<typeof variables>, 'DOCKER_HOST' | 'DOCKER_CERT_PATH' | 'DOCKER_TLS_VERIFY'>,
   problems: string[],

@@ -1,6 +1,6 @@
 /**
- * What may be created: the one container template and the one kind of volume, filled in again from
- * checked parts.
+ * Allowed creations: the one container template and the one kind of volume, rebuilt from checked
+ * parts.
  */
 import { z } from 'zod'
 
@@ -15,20 +15,17 @@ import { LABEL, parseName, poolName, slotLabels, UID_RANGE } from '@sandlot/sand
 import { firstDifference, parseCanonical } from './canonical-json.ts'
 import { forbidden } from './refusal.ts'
 
-/** What the operator decided, and what the engine is: nothing here comes from a client. */
+/** Operator's settings and facts of the engine; nothing here comes from a client. */
 interface Policy {
   deployment: string
-  /** The engine's ids of the configured images, now. */
+  /** The engine's current ids of the configured images. */
   imageIds: readonly string[]
   /** Undefined: the engine's default. */
   runtime: string | undefined
   seccompProfile: string
-  /**
-   * The text of the debug profile, where the operator grants it: the only other one
-   * there may be.
-   */
+  /** Text of the debug profile, if the operator grants it: the only alternative profile. */
   debugProfile?: string | undefined
-  /** A sandbox may have less. */
+  /** Upper limits of a sandbox. */
   limits: SandboxLimits
   engine: EngineFacts
 }
@@ -41,9 +38,9 @@ interface Creation {
 }
 
 /**
- * Judge the body of a create. What comes back is made here, from parts that were each checked; it
- * is what goes to the engine, never the client's text. @throws Refusal 403 that names the first
- * field which is not the template's.
+ * Checks the body of a create. The returned body is rebuilt from parts that were each checked; the
+ * engine receives it instead of the client's text. @throws Refusal 403 that names the first field
+ * that differs from the template.
  */
 export function checkCreate(name: string | undefined, text: string, policy: Policy): Creation {
   const asked = parseCanonical(text)
@@ -57,13 +54,13 @@ export function checkCreate(name: string | undefined, text: string, policy: Poli
       `a container of the slot ${parts.slot.slice(0, 40)} may not be called ${name ?? 'nothing'}`,
     )
   const { slot, uid, fingerprint, limits, labels } = parts
-  // Limits that sbxd keeps, and not the engine, are not in the body and not the gate's affair.
+  // Limits enforced by sbxd instead of the engine are not in the body, and not checked here.
   for (const [limit, value] of Object.entries(limits) as [keyof SandboxLimits, number][]) {
     const most = policy.limits[limit] ?? 0
     if (!(value <= most)) throw forbidden(`${limit} is ${value}; at most ${most} is configured`)
   }
   if (!/^[0-9a-f]{1,64}$/.test(fingerprint)) throw forbidden(`the label ${LABEL.spec} is not a fingerprint`)
-  // Labels of other programs mean something to them: a compose project, a proxy's routes.
+  // Labels of other programs have effects there: a compose project, a proxy's routes.
   const strange = Object.entries(labels).find(
     ([label, value]) => !/^sandlot\.[a-z]{1,32}$/.test(label) || !/^[\w.:-]{0,128}$/.test(value),
   )
@@ -112,11 +109,9 @@ function fillIn(
   }
 }
 
-/**
- * Whose a container is, is never the client's word: these two labels are ours whatever was asked.
- */
+/** These two labels are always ours: a client never decides a container's owner. */
 function withOurLabels(value: unknown, deployment: string): unknown {
-  // The spread keeps a key of its own called `__proto__`, so that it is found as one too many.
+  // The spread keeps an own key `__proto__`, which is then found as superfluous.
   const { Labels, ...rest } = value as { Labels: Record<string, string> }
   return { ...rest, Labels: { ...Labels, [LABEL.deployment]: deployment, [LABEL.role]: 'sandbox' } }
 }
@@ -124,12 +119,12 @@ function withOurLabels(value: unknown, deployment: string): unknown {
 const volumeBody = z.strictObject({
   Name: z.string(),
   Driver: z.literal('local'),
-  // A project quota on xfs, and no mount.
+  // A project quota on xfs, not a mount.
   DriverOpts: z.strictObject({ size: z.string().regex(/^[1-9][0-9]{0,15}$/) }).optional(),
   Labels: z.record(z.string(), z.string()),
 })
 
-/** Judge the body of a volume's create; answers the one to send. @throws Refusal 403 */
+/** Checks the body of a volume's create; returns the one to send. @throws Refusal 403 */
 export function checkVolume(text: string, deployment: string): z.infer<typeof volumeBody> {
   // A driver option is a mount: `type=none,o=bind,device=/` is the host's root.
   const parsed = volumeBody.safeParse(parseCanonical(text))

@@ -12,15 +12,15 @@ import { Refusal } from './refusal.ts'
 const AT_ONCE = 64
 const ANSWER_MS = 120_000
 const ATTACH_MS = 15_000
-/** An inspect or a list of a few thousand containers, with room. */
+/** Enough for an inspect or a list of a few thousand containers. */
 const MOST_BYTES = 64 * 1024 * 1024
 
 interface Asking {
   method: string
-  /** With version and query, made by us. */
+  /** With version and query, built by the gate. */
   path: string
   body?: unknown
-  /** Ends the request with the client that wanted it. */
+  /** Aborts the request when its client disconnects. */
   signal: AbortSignal
 }
 

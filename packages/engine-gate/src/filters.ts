@@ -9,25 +9,21 @@ const wanted = z.record(
   z.union([z.array(z.string()).max(64), z.record(z.string(), z.literal(true))]),
 )
 
-/**
- * What each list may be narrowed by. Labels of one filter must all match, so ours can be added to
- * any.
- */
+/** Allowed filters of each list. All labels of a filter must match, so ours can always be added. */
 const KNOWN = {
   list: ['label', 'status', 'id', 'name'],
   'volume-list': ['label', 'name'],
   events: ['label', 'type', 'event', 'container'],
 } as const
 
-/** Labels that everything of a deployment carries. */
+/** Labels of all containers and volumes of a deployment. */
 export function ownLabels(deployment: string): string[] {
   return [`${LABEL.deployment}=${deployment}`, `${LABEL.role}=sandbox`]
 }
 
 /**
- * The filter that goes to the engine: what the client asked for, and our labels in any case.
- * @throws Refusal for a filter that is not known, and for another deployment's label, which would
- * silently find nothing.
+ * The client's filter with our labels added. @throws Refusal for an unknown filter, and for another
+ * deployment's label, which would silently match nothing.
  */
 export function forcedFilters(
   operation: keyof typeof KNOWN,

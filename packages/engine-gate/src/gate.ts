@@ -14,7 +14,7 @@ import type { Operations } from './operations.ts'
 import { forbidden, Refusal } from './refusal.ts'
 import { type Operation, routeOf } from './routes.ts'
 
-/** The create body is some 15 KiB, most of it the seccomp profile. */
+/** A create body has some 15 KiB, most of it the seccomp profile. */
 const MOST_BODY: Partial<Record<Operation, number>> = { create: 256 * 1024, 'volume-create': 16 * 1024 }
 const MOST_OTHER_BODY = 1024
 /** Read and discarded, so that a client that sends too much still receives the refusal. */
@@ -66,13 +66,13 @@ export function createGate({
         inHand[kind] -= 1
       }
     } catch (error) {
-      // A client that left needs no answer; its engine request was aborted here.
+      // A disconnected client needs no answer; its engine request was aborted.
       if (!gone.signal.aborted) refuse(audit, request, response, error)
     }
   }
 
   const server = createServer(SERVER_LIMITS, (request, response) => void handle(request, response))
-  // Heads and idle connections cost as well, and more than may be in hand are of no use.
+  // Heads and idle connections cost as well, and more than the limits are useless.
   server.maxConnections = mostRequests + mostStreams
   server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
     if (inHand.streams >= most.streams) {
@@ -121,7 +121,7 @@ async function readBody(request: IncomingMessage, most: number): Promise<string>
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length
     if (bytes <= most) chunks.push(chunk)
-    // Leaving the loop closes the connection under a client that is still writing.
+    // Leaving the loop closes the connection of a client that is still writing.
     else if (bytes > most + SWALLOWED) break
   }
   if (bytes > most) throw new Refusal(413, `engine-gate: the body is larger than ${most} bytes`)
@@ -140,7 +140,7 @@ export async function listenOn(server: Server, path: string): Promise<void> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o750 })
   if (await answers(path)) throw new Error(`Another gate listens on ${path}.`)
   rmSync(path, { force: true })
-  // The group may connect from the first moment on, and others never.
+  // The group may connect from the first moment on, others never.
   const before = process.umask(0o117)
   try {
     server.listen(path)

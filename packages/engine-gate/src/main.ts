@@ -1,5 +1,5 @@
 /**
- * The gate as a process: listens on `$SANDLOT_DATA/run/engine/docker.sock` until SIGTERM or SIGINT.
+ * Process of the gate: listens on `$SANDLOT_DATA/run/engine/docker.sock` until SIGTERM or SIGINT.
  */
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -36,12 +36,12 @@ async function main(): Promise<void> {
     seccompProfile,
     debugProfile: config.debug ? debugProfile(seccompProfile) : undefined,
   })
-  // Two streams for each sandbox: a controller that comes back may still have its old one.
+  // Two streams per sandbox: a returning controller may still have its old one.
   const gate = createGate({ engine, operations, audit, mostStreams: 2 * most.containers + 64 })
   await listenOn(gate, config.socket)
   audit.info({ socket: config.socket, engine: config.engine.shown, deployment }, 'the gate is open')
   await stopped()
-  // Streams end here; what runs in the sandboxes goes on.
+  // Streams end here; commands in sandboxes keep running.
   process.exit(0)
 }
 
@@ -52,21 +52,20 @@ function stopped(): Promise<void> {
 }
 
 /**
- * The id of the deployment that this gate serves, for ever: what `told` says, else what `file`
- * holds, else a new one. It is in the file afterwards, for the agent, which may read it and not
- * write it. Throws when the file is damaged: a gate that made up another id would hide every
- * sandbox there is.
+ * The permanent id of the gate's deployment: `configured`, else the content of `file`, else a new
+ * one. It is then in the file for the agent, which may read but not write it. Throws when the file
+ * is damaged: with another id every existing sandbox would be invisible.
  */
-function deploymentId(file: string, told: string | undefined): string {
-  const kept = read(file)
-  if (told !== undefined) {
-    if (kept !== told) replace(file, told)
-    return told
+function deploymentId(file: string, configured: string | undefined): string {
+  const stored = read(file)
+  if (configured !== undefined) {
+    if (stored !== configured) replace(file, configured)
+    return configured
   }
-  if (kept !== undefined) {
-    if (!isDeploymentId(kept))
+  if (stored !== undefined) {
+    if (!isDeploymentId(stored))
       throw new Error(`${file} is damaged. Set SANDLOT_DEPLOYMENT to the id that your sandboxes carry.`)
-    return kept
+    return stored
   }
   return make(file)
 }

@@ -20,7 +20,7 @@ interface OperationOptions {
   engine: Engine
   audit: Audit
   deployment: string
-  /** The configured names: nothing else is looked at, and nothing else runs. Some may be absent. */
+  /** Configured names: only these may be inspected or run. Some may be absent. */
   images: readonly string[]
   runtime: string | undefined
   limits: SandboxLimits
@@ -34,7 +34,7 @@ interface Run {
   route: Route
   body: string
   response: ServerResponse
-  /** Ends with the client. */
+  /** Aborts when the client disconnects. */
   signal: AbortSignal
 }
 
@@ -225,15 +225,15 @@ function methodOf({ operation }: Route): string {
     : 'GET'
 }
 
-/** The checked parameters, written again. */
+/** Serializes the checked parameters. */
 function queryText({ query }: Pick<Route, 'query'>): string {
   if (query.size === 0) return ''
   return `?${[...query].map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}`
 }
 
 /**
- * dockerode repeats the query as a body, which engines no longer read. It goes no further; anything
- * else is refused.
+ * dockerode repeats the query as a body, which engines no longer read. It is dropped; any other
+ * body is refused.
  */
 function checkEcho(route: Route, body: string): void {
   if (body === '') return
@@ -248,10 +248,10 @@ function messageIn(json: unknown): string | undefined {
   return z.object({ message: z.string() }).safeParse(json).data?.message
 }
 
-/** Of what the engine says about a failure, in the log. */
+/** Logged characters of an engine's failure. */
 const ANSWER_CHARS = 2_000
 
-/** Gathers the beginning of an answer as it is passed on; of one that is no failure, nothing. */
+/** Collects the beginning of a failure while it is passed on; nothing of a success. */
 function failureText(answer: IncomingMessage): () => string {
   if ((answer.statusCode ?? 0) < 400) return () => ''
   let text = ''
@@ -261,7 +261,7 @@ function failureText(answer: IncomingMessage): () => string {
   return () => text.slice(0, ANSWER_CHARS)
 }
 
-/** Headers of the engine that its clients read. */
+/** Headers of the engine that clients use. */
 const PASSED = ['content-type', 'content-length', 'api-version', 'ostype', 'docker-experimental'] as const
 
 async function relay(answer: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -270,7 +270,7 @@ async function relay(answer: IncomingMessage, response: ServerResponse): Promise
     if (typeof value === 'string') response.setHeader(name, value)
   }
   response.writeHead(answer.statusCode ?? 502)
-  // An event stream has nothing to say for hours, but it has begun.
+  // An event stream may be silent for hours, but has begun.
   response.flushHeaders()
   await pipeline(answer, response)
 }

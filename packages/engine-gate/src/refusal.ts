@@ -1,7 +1,4 @@
-/**
- * A request that is not passed on. The message goes to the client and into the log, so it says what
- * to do.
- */
+/** A refused request. The message goes to the client and to the log, so it says what to do. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly status: 400 | 403 | 404 | 413 | 502 | 503 | 504

@@ -1,7 +1,7 @@
 /**
- * Everything that may be asked of the engine, as a table. What is not in it does not exist behind
- * the gate: exec, archive, commit, export, build, images, networks, swarm, plugins, checkpoints,
- * sessions and whatever comes next.
+ * Table of all allowed requests. Everything else does not exist behind the gate: exec, archive,
+ * commit, export, build, images, networks, swarm, plugins, checkpoints, sessions and future
+ * additions.
  */
 import { forbidden } from './refusal.ts'
 
@@ -35,7 +35,7 @@ export interface Route {
   version: string
   /** Container id or name, volume name, or image name; empty where the operation has none. */
   target: string
-  /** Only parameters that the operation knows, each at most once, each checked. */
+  /** Only the operation's known parameters, each at most once, each checked. */
   query: ReadonlyMap<string, string>
 }
 
@@ -43,7 +43,7 @@ interface Row {
   method: 'GET' | 'POST' | 'DELETE' | 'HEAD'
   path: RegExp
   query?: Record<string, RegExp>
-  /** May be asked without a version in the path, as before the version is known. */
+  /** Allowed without a version in the path, before the version is known. */
   bare?: true
 }
 
@@ -65,7 +65,7 @@ const ROWS: Record<Operation, Row> = {
   },
   inspect: {
     method: 'GET',
-    // By name too. A name that is not one of ours is not asked for: there is no such container.
+    // By name too. A foreign name is not passed to the engine: there is no such container.
     path: /^\/containers\/([A-Za-z0-9][A-Za-z0-9_.-]{0,127})\/json$/,
     query: { size: NO },
   },
@@ -86,14 +86,13 @@ const ROWS: Record<Operation, Row> = {
   'volume-create': {
     method: 'POST',
     path: /^\/volumes\/create()$/,
-    // dockerode sends the body as a query as well; the engine does not read it, and it goes no
-    // further.
+    // dockerode repeats the body as a query, which the engine does not read; it is dropped.
     query: { Name: /^[a-z0-9-]{1,120}$/, Driver: /^local$/, DriverOpts: JSON_TEXT, Labels: JSON_TEXT },
   },
   'volume-list': { method: 'GET', path: /^\/volumes()$/, query: { filters: JSON_TEXT } },
   'volume-inspect': { method: 'GET', path: /^\/volumes\/([A-Za-z0-9][A-Za-z0-9_.-]{0,127})$/ },
   'volume-remove': { method: 'DELETE', path: /^\/volumes\/(sbx-[a-z0-9-]{1,116})$/, query: { force: NO } },
-  // `..` and `//` are no part of an image's name; it is compared with the configured one as well.
+  // `..` and `//` are not part of an image's name, which is also compared with the configured one.
   'image-inspect': { method: 'GET', path: /^\/images\/([A-Za-z0-9][A-Za-z0-9_.:/@-]{0,255})\/json$/ },
   events: {
     method: 'GET',
@@ -106,13 +105,12 @@ function act(verb: string, query: Record<string, RegExp> = {}): Row {
   return { method: 'POST', path: new RegExp(`^${CONTAINER}/${verb}$`), query }
 }
 
-/** The API before 1.40 lets a start carry a container's configuration, among other things. */
+/** Before API 1.40 a start may carry a container's configuration, among other things. */
 const OLDEST_MINOR = 40
 
 /**
- * What a request line asks for. The path is taken as it is written: nothing in it is decoded,
- * resolved or forgiven.
- * @throws Refusal 403 for everything that is not in the table.
+ * Parses a request line. The path is taken literally: nothing in it is decoded, resolved or
+ * corrected. @throws Refusal 403 for everything that is not in the table.
  */
 export function routeOf(method: string, url: string): Route {
   const [, path = '', search] = /^([^?#]*)(?:\?([^#]*))?$/.exec(url) ?? []

@@ -1,18 +1,16 @@
-/**
- * Why a sandbox could not do something. Closed list; the agent maps each once to a call's reason.
- */
+/** Failure codes. Closed list; the agent maps each once to a call's reason. */
 export type SandboxErrorCode =
-  /** The engine does not answer, refuses, or the image is missing. Trying again later may help. */
+  /** The engine does not answer, refuses, or lacks the image. A later retry may help. */
   | 'engine_unavailable'
-  /** A sandbox of this machine does not hold what it promises; see `controller/proof.ts`. */
+  /** A sandbox of this machine failed its isolation proof; see `controller/proof.ts`. */
   | 'unsafe_host'
-  /** The sandbox existed and went away. */
+  /** The sandbox existed and was removed or ended. */
   | 'sandbox_lost'
-  /** The volume of someone who had a sandbox is not there. A new one would hide that. */
+  /** The volume of a user with a sandbox is missing. A new one would hide that. */
   | 'workspace_missing'
   | 'invalid_arguments'
   | 'path_outside'
-  /** A symbolic link stands on a path that must have none. */
+  /** A symbolic link is on a path that must have none. */
   | 'path_changed'
   | 'not_found'
   | 'not_regular'
@@ -23,11 +21,11 @@ export type SandboxErrorCode =
   | 'too_large'
   | 'start_failed'
   | 'limit_reached'
-  /** As many sandboxes run on this host as may, and all are in use. */
+  /** The host runs its maximum of sandboxes, all in use. */
   | 'host_full'
   /** The host is short of disk, so nothing may grow. */
   | 'host_disk_low'
-  /** The other side broke the protocol, or another controller took over. */
+  /** sbxd broke the protocol, or another controller took over. */
   | 'protocol'
   | 'fenced'
   /** The ledger of slots cannot be read or written. */
@@ -35,7 +33,7 @@ export type SandboxErrorCode =
   | 'cancelled'
   | 'timeout'
 
-/** Of a volume that held a person's files. Trying again does not help. */
+/** For a volume that held a user's files. A retry does not help. */
 export function workspaceMissing(volume: string): SandboxError {
   return new SandboxError(
     'workspace_missing',
@@ -44,13 +42,13 @@ export function workspaceMissing(volume: string): SandboxError {
 }
 
 /**
- * Every failure of this package. `message` is safe to show to a person and ends with what to do
- * where that is known.
+ * Every failure of this package. `message` is safe to show to a user and ends with the remedy, if
+ * known.
  */
 export class SandboxError extends Error {
   override readonly name = 'SandboxError'
   readonly code: SandboxErrorCode
-  /** The connection to the engine could not be made or broke: it may be there again in a moment. */
+  /** The connection to the engine failed or broke: it may be back in a moment. */
   readonly unreachable: boolean
 
   constructor(code: SandboxErrorCode, message: string, options?: ErrorOptions & { unreachable?: boolean }) {

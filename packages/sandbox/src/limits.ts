@@ -4,11 +4,11 @@ import type { DiskBudget } from './sandbox.ts'
 
 const MiB = 1024 * 1024
 const DISK_ENTRIES = 500_000
-/** Of /run, which is memory. */
+/** Size of /run, which is memory. */
 export const RUN_BYTES = 4 * MiB
 
 /**
- * 2 GiB of memory, two CPUs, 512 processes, 256 MiB of /tmp, a workspace of 4 GiB in at most half a
+ * 2 GiB of memory, two CPUs, 512 processes, 256 MiB of /tmp, 4 GiB of workspace in at most half a
  * million files.
  */
 export const DEFAULT_LIMITS: SandboxLimits = {
@@ -21,20 +21,20 @@ export const DEFAULT_LIMITS: SandboxLimits = {
   openFiles: 4096,
 }
 
-/** What sbxd gets as the budget of a workspace with these limits. */
+/** Workspace budget for sbxd. */
 export function diskBudget(limits: SandboxLimits): DiskBudget {
   return { bytes: limits.diskBytes, entries: limits.diskEntries ?? DISK_ENTRIES }
 }
 
-/** Of /dev/shm: 64 MiB, less in a small sandbox. */
+/** Size of /dev/shm: 64 MiB, less in a small sandbox. */
 export function shmBytes(limits: Pick<SandboxLimits, 'memoryBytes'>): number {
   return Math.min(64 * MiB, Math.floor(limits.memoryBytes / 16))
 }
 
 /**
- * Throws `invalid_arguments` when a limit is not usable. Pages of /tmp, /run and /dev/shm are
- * charged to the sandbox and an OOM kill does not free them: a full /tmp must leave room for
- * commands, so together they may be at most a quarter of the memory.
+ * Throws `invalid_arguments` for an unusable limit. Pages of /tmp, /run and /dev/shm are charged to
+ * the sandbox, and an OOM kill does not free them: together they may be at most a quarter of the
+ * memory.
  */
 export function checkLimits(limits: SandboxLimits): void {
   const set: [string, number | undefined][] = Object.entries(limits)
@@ -50,7 +50,7 @@ export function checkLimits(limits: SandboxLimits): void {
     throw badLimit(`tmpBytes may be at most ${most} with memoryBytes ${limits.memoryBytes}`)
 }
 
-/** What is left for /tmp of a quarter of the memory. */
+/** Remainder of a quarter of the memory for /tmp. */
 export function mostTmpBytes(memoryBytes: number): number {
   return Math.max(0, Math.floor(memoryBytes / 4) - RUN_BYTES - shmBytes({ memoryBytes }))
 }

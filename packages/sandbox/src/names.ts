@@ -1,11 +1,11 @@
-/** What containers and volumes are called, and the labels that they carry. */
+/** Names and labels of containers and volumes. */
 import { createHmac, randomInt } from 'node:crypto'
 
 import type { SandboxProfile, SandboxSpec } from './backend.ts'
 
 const SLOT_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
-/** The uids a slot may have. The image holds a passwd line for each. */
+/** Uids of slots. The image has a passwd line for each. */
 export const UID_RANGE = { first: 30_000, last: 59_999 } as const
 
 /** A new slot name, `[a-z0-9]{8}`. */
@@ -14,9 +14,8 @@ export function newSlotName(): string {
 }
 
 /**
- * A user as a container name shows them: 16 hex digits of HMAC-SHA256(deployment key, user id). A
- * list of containers does not tell who the user is; with the key a user's container is found
- * without a ledger.
+ * 16 hex digits of HMAC-SHA256(deployment key, user id), for container names: a list of containers
+ * does not reveal the user, and with the key a user's container is found without a ledger.
  */
 export function ownerTag(deploymentKey: Uint8Array, userId: string): string {
   return createHmac('sha256', deploymentKey)
@@ -26,16 +25,14 @@ export function ownerTag(deploymentKey: Uint8Array, userId: string): string {
     .slice(0, 16)
 }
 
-/**
- * `sbx-<deployment>-<slot>`: a slot's volume, and its container's name while it waits in the pool.
- */
+/** `sbx-<deployment>-<slot>`: a slot's volume, and its container's name in the pool. */
 export function poolName(deployment: string, slot: string): string {
   return `sbx-${deployment}-${slot}`
 }
 
 /**
- * `sbx-<deployment>-<slot>-<owner>-<n>`: the ledger decides on n, so no two containers of a slot
- * have the same.
+ * `sbx-<deployment>-<slot>-<owner>-<n>`: the ledger assigns n, so no two containers of a slot share
+ * a name.
  */
 export function claimedName(deployment: string, slot: string, owner: string, generation: number): string {
   return `${poolName(deployment, slot)}-${owner}-${generation}`
@@ -45,7 +42,7 @@ type SandboxName =
   | { kind: 'pool'; slot: string }
   | { kind: 'claimed'; slot: string; owner: string; generation: number }
 
-/** Read a container name of this deployment back; undefined when it is not one of ours. */
+/** Parses a container name of this deployment; undefined when it is not one of ours. */
 export function parseName(deployment: string, name: string): SandboxName | undefined {
   const prefix = `sbx-${deployment}-`
   if (!name.startsWith(prefix)) return undefined
@@ -55,7 +52,7 @@ export function parseName(deployment: string, name: string): SandboxName | undef
   return { kind: 'claimed', slot: match[1], owner: match[2], generation: Number(match[3]) }
 }
 
-/** A random uid of the range that is not in `taken`; undefined when all are. */
+/** A random free uid; undefined when all are taken. */
 export function freeUid(taken: ReadonlySet<number>): number | undefined {
   const size = UID_RANGE.last - UID_RANGE.first + 1
   const start = randomInt(size)
@@ -66,14 +63,14 @@ export function freeUid(taken: ReadonlySet<number>): number | undefined {
   return undefined
 }
 
-/** Whether this may be a deployment id: it becomes part of container and volume names. */
+/** A deployment id becomes part of container and volume names. */
 export function isDeploymentId(text: string): boolean {
   return /^[a-z0-9][a-z0-9-]{0,39}$/.test(text)
 }
 
 /**
- * What a container or volume of ours carries. The engine is the truth about what exists, and these
- * labels are how it is read back. No user name and no secret goes into a label.
+ * Labels of our containers and volumes. The engine is the truth about what exists, and these labels
+ * are how it is read back. They hold no user name and no secret.
  */
 export const LABEL = {
   deployment: 'sandlot.deployment',
@@ -81,17 +78,17 @@ export const LABEL = {
   slot: 'sandlot.slot',
   uid: 'sandlot.uid',
   volume: 'sandlot.volume',
-  /** `BackendInventory.fingerprint` of the spec it was made from. */
+  /** `BackendInventory.fingerprint` of its spec. */
   spec: 'sandlot.spec',
   schema: 'sandlot.schema',
-  /** Only where it is not the default one. */
+  /** Absent for the default one. */
   profile: 'sandlot.profile',
 } as const
 
 /** Version of the labels themselves. */
 const LABEL_SCHEMA = '1'
 
-/** The labels every container and volume of one slot carries. */
+/** Labels of every container and volume of one slot. */
 export function slotLabels(
   deployment: string,
   spec: Pick<SandboxSpec, 'slot' | 'uid' | 'volume'>,
@@ -106,7 +103,7 @@ export function slotLabels(
   }
 }
 
-/** The filter that a container was made with. */
+/** System call filter of a container. */
 export function profileOf({ labels }: { labels: Record<string, string> }): SandboxProfile {
   return labels[LABEL.profile] === 'debug' ? 'debug' : 'default'
 }

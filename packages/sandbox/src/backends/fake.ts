@@ -5,7 +5,7 @@ import { SandboxError } from '../errors.ts'
 import type { SandboxLedger } from '../ledger.ts'
 import { createLocalProcessBackend, type LocalProcessOptions } from './local-process.ts'
 
-/** The methods that change something: a controller can die before or after each. */
+/** Methods with effects: a controller can die before or after each. */
 const BACKEND_STEPS: readonly (keyof SandboxBackend)[] = [
   'create',
   'start',
@@ -28,28 +28,26 @@ const LEDGER_STEPS: readonly (keyof SandboxLedger)[] = [
 interface Step {
   /** `backend.create`, `volumes.remove`, `ledger.claim` … */
   verb: string
-  /** The number of this step among those of this controller, from 1. */
+  /** Number of this step among this controller's, from 1. */
   count: number
 }
 
-/**
- * Whether a controller dies at this step, and if it does, whether the step itself still happens.
- */
+/** Kills the controller before or after this step; `after`: the step still takes effect. */
 export type FailPoint = (step: Step) => 'before' | 'after' | undefined
 
-/** What one controller works with. After its death every method rejects and changes nothing. */
+/** Parts of one controller. After its death every method rejects and changes nothing. */
 export interface FakeController {
   backend: SandboxBackend
   ledger: SandboxLedger
-  /** How many steps it has taken. */
+  /** Number of steps so far. */
   steps(): number
   dead(): boolean
-  /** Die now: streams end, nothing is cleaned up. */
+  /** Dies now: streams end, nothing is cleaned up. */
   crash(): void
 }
 
 /**
- * An engine in memory that outlives the controllers: real sbxd processes and folders, and a fail
+ * An engine in memory that outlives its controllers: real sbxd processes and folders, and a fail
  * point at every step.
  */
 export interface FakeEngine {
@@ -58,7 +56,7 @@ export interface FakeEngine {
   controller(ledger: SandboxLedger, failPoint?: FailPoint): FakeController
 }
 
-/** For tests of what uses sandboxes. Isolates nothing, see `createLocalProcessBackend`. */
+/** For tests of users of sandboxes. Isolates nothing, see `createLocalProcessBackend`. */
 export function createFakeEngine(options: Omit<LocalProcessOptions, 'freezes'>): FakeEngine {
   const backend = createLocalProcessBackend({ ...options, freezes: true })
   return {
@@ -74,7 +72,7 @@ export function createFakeEngine(options: Omit<LocalProcessOptions, 'freezes'>):
       const check = (): void => {
         if (dead) throw new SandboxError('engine_unavailable', 'This controller is dead.')
       }
-      /** Every method of `target`, as long as the controller lives. */
+      /** Passes every method of `target` on while the controller lives. */
       const mortal = <T extends object>(target: T, what: string, steps: readonly (keyof T)[]): T =>
         new Proxy(target, {
           get(of, name) {

@@ -2,9 +2,7 @@ import { statfs } from 'node:fs/promises'
 
 import type { FreeSpace } from '../backend.ts'
 
-/**
- * Of the file system that holds this folder. Resolves with undefined when there is no such folder.
- */
+/** Free space of this folder's file system; undefined when there is no such folder. */
 export async function freeSpace(folder: string): Promise<FreeSpace | undefined> {
   try {
     const { bsize, bavail, files, ffree } = await statfs(folder)

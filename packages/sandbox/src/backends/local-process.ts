@@ -11,25 +11,25 @@ import { claimedName, LABEL } from '../names.ts'
 import { SandboxError, workspaceMissing } from '../errors.ts'
 import { freeSpace } from './free-space.ts'
 
-/** sbxd gets this long to kill its descendants before it is killed itself. */
+/** Time for sbxd to kill its descendants before it is killed itself. */
 const STOP_MS = 5_000
 
 export interface LocalProcessOptions {
   /** The sbxd binary: `make -C docker/sandbox`. */
   sbxd: string
-  /** The library for sessions, made with it. Default: `session.so` beside `sbxd`. */
+  /** The library for sessions, built with it. Default: `session.so` next to `sbxd`. */
   sessionLibrary?: string
-  /** Volumes are directories in here; made when missing. */
+  /** Parent directory of the volumes; created when missing. */
   directory: string
   /** `PATH` of the commands. Default: the usual system directories. */
   path?: string
   /**
-   * Seconds without a controller after which a sandbox ends itself. Default 0 = never: it ends with
-   * this process.
+   * Seconds without a controller after which a sandbox exits. Default 0 = never: it ends with this
+   * process.
    */
   leaseSeconds?: number
   /**
-   * Pause by stopping sbxd itself; its commands go on. Only to try out what pauses. Default:
+   * Pauses by stopping sbxd itself; its commands keep running. Only for tests of pausing. Default:
    * pausing is refused.
    */
   freezes?: boolean
@@ -48,13 +48,13 @@ interface LocalSandbox {
 
 /**
  * Sandboxes as plain child processes: sbxd and its commands run as this user, on this machine, with
- * its files, its network and its other processes. **It isolates nothing.** For tests and for
- * machines without Docker, only on explicit request. Sandboxes end with this process; the volumes
- * stay. Every method rejects with a `SandboxError`.
+ * its files, network and other processes. **It isolates nothing.** For tests and for machines
+ * without Docker, only on explicit request. Sandboxes end with this process; volumes stay. Every
+ * method rejects with a `SandboxError`.
  */
 export function createLocalProcessBackend(options: LocalProcessOptions): SandboxBackend {
   const sandboxes = new Map<string, LocalSandbox>()
-  /** A folder has no labels: those of its last sandbox, as long as this process lives. */
+  /** Labels of each volume's last sandbox, for the life of this process: a folder has none. */
   const volumeLabels = new Map<string, Record<string, string>>()
   const path = options.path ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
@@ -99,7 +99,7 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
     ]
     const child = spawn(options.sbxd, args, {
       cwd: workspace,
-      // The same short list as in a container: nothing of the controller's own environment.
+      // The same short list as in a container, without the controller's own environment.
       env: { PATH: path, HOME: workspace, LANG: 'C.UTF-8', TERM: 'xterm-256color', TZ: 'UTC', SANDBOX: '1' },
       stdio: ['pipe', 'pipe', 'pipe'],
     })
@@ -276,15 +276,15 @@ function describe({ id, name, state, spec }: LocalSandbox): BackendSandbox {
 }
 
 /**
- * The streams to one sbxd, like a container's attach streams: any number at once, before its start
- * or after, each gets all output from then on and may write. Output without an attached stream is
- * dropped. The child's own pipes stay open when a stream goes.
+ * Streams to one sbxd, like a container's attach streams: any number, before its start or after;
+ * each receives all later output and may write. Output without a stream is dropped. The child's own
+ * pipes stay open when a stream closes.
  */
 class AttachStreams {
   readonly #attached = new Set<Duplex>()
   #input: Writable | undefined
   #output: Readable | undefined
-  /** Writes that wait for the child to start or to read on. */
+  /** Writes pending until the child starts or reads. */
   readonly #waiting = new Set<() => void>()
 
   open(): Duplex {
@@ -304,13 +304,13 @@ class AttachStreams {
     return stream
   }
 
-  /** The child has been spawned with pipes for stdin and stdout. */
+  /** After the child was spawned, with pipes for stdin and stdout. */
   begin(child: ChildProcess): void {
     const { stdin, stdout } = child
     if (!stdin || !stdout) throw new SandboxError('engine_unavailable', 'sbxd was started without pipes')
     this.#input = stdin
     this.#output = stdout
-    // A write to a child that has just died fails here; that it died is noticed by its exit.
+    // A write to a child that has just died fails here; its exit event reports the death.
     stdin.on('error', () => {})
     stdin.on('drain', () => this.#wakeAll())
     stdout.on('data', (chunk: Buffer) => {
@@ -319,7 +319,10 @@ class AttachStreams {
     this.#wakeAll()
   }
 
-  /** The child is gone: every stream ends, with its last words, if any, as the reason. */
+  /**
+   * After the child's exit: closes every stream, with its last stderr output, if any, as the
+   * reason.
+   */
   end(stderrTail = ''): void {
     const why = stderrTail ? new SandboxError('sandbox_lost', `The sandbox ended: ${stderrTail}`) : undefined
     this.#input = undefined
@@ -348,10 +351,7 @@ class AttachStreams {
     for (const wake of waiting) wake()
   }
 
-  /**
-   * Read on unless a consumer is still full. Each stream asks by its `read`, so the slowest sets
-   * the pace.
-   */
+  /** Resumes reading unless a consumer is full, so the slowest sets the pace. */
   #resume(): void {
     for (const stream of this.#attached) if (stream.readableLength >= stream.readableHighWaterMark) return
     this.#output?.resume()

@@ -1,6 +1,6 @@
 /**
- * Wait for all of them, whatever becomes of the others; then reject with the first failure, if
- * there is one. Then the process may end without cutting anything off.
+ * Waits for all, then rejects with the first failure, if any: the process may then exit without
+ * interrupting one.
  */
 export async function allOf(works: readonly Promise<void>[]): Promise<void> {
   const results = await Promise.allSettled(works)

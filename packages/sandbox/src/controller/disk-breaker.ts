@@ -1,14 +1,14 @@
 import { SandboxError } from '../errors.ts'
 
-/** What is left on the file system that holds the workspaces. */
+/** Free space of the workspaces' file system. */
 export interface FreeDisk {
   bytes: number
-  /** Infinity where inodes are made as needed. */
+  /** Infinity where inodes are created as needed. */
   files: number
 }
 
 export interface DiskFloor {
-  /** Below this many free bytes nothing may grow. 0 = no floor. */
+  /** Below this many free bytes all growth is prevented. 0 = no floor. */
   bytes: number
   /** The same for free inodes. 0 = no floor. */
   files: number
@@ -17,23 +17,24 @@ export interface DiskFloor {
 interface DiskBreakerOptions {
   floor: DiskFloor
   /**
-   * `undefined`: it cannot be seen just now, so nothing changes for a while. Rejecting is the same.
+   * Measures the disk. `undefined`, or a rejection: unknown for now, so the state is kept for a
+   * while.
    */
   look: () => Promise<FreeDisk | undefined>
   /** Called when it opens and when it closes again. */
   onChange: (open: boolean) => void
-  /** Milliseconds between two looks. Default 1,000. */
+  /** Milliseconds between two measurements. Default 1,000. */
   everyMs?: number
-  /** Milliseconds without a result of `look` after which an open one closes. Default 30,000. */
+  /** Milliseconds without a measurement after which an open breaker closes. Default 30,000. */
   blindMs?: number
 }
 
 export interface DiskBreakerState {
-  /** True: the host is short of disk, and nothing may grow. */
+  /** True: the host is short of disk, and all growth is prevented. */
   open: boolean
-  /** What the last look saw. */
+  /** Last measurement. */
   free?: FreeDisk
-  /** For people, while it is open. */
+  /** For users, while it is open. */
   message?: string
 }
 
@@ -41,26 +42,25 @@ interface DiskBreaker {
   state(): DiskBreakerState
   /** Throws `host_disk_low` while it is open. */
   check(): void
-  /** Look now; resolves when what was seen has been acted upon. */
+  /** Measures now; resolves when the result has taken effect. */
   look(): Promise<void>
-  /** Look again and again from now on. */
+  /** Starts measuring at intervals. */
   begin(): void
   close(): void
 }
 
 /**
- * So much more than the floor must be free before anything may grow again, or it would open and
- * close all the time.
+ * Factor above the floor at which growth is allowed again; without it the breaker would oscillate.
  */
 const RECOVER = 1.25
 
 /**
- * Keeps the host's disk from filling up: below the floor no sandbox is made and none may grow,
- * until there is clearly more than the floor. A floor of 0 and 0 never opens and looks at nothing.
+ * Keeps the host's disk from filling up: below the floor no sandbox is created and none may grow,
+ * until there is clearly more free space than the floor. A floor of 0 and 0 never opens and
+ * measures nothing.
  *
- * When the disk cannot be seen any more, it does not stay open for ever: only a new sandbox could
- * see it. The next sandbox that is made sees the disk, and its sbxd lets nothing grow below the
- * same floor.
+ * An open breaker closes when the disk becomes invisible: only a new sandbox could measure it, and
+ * its sbxd prevents growth below the same floor.
  */
 export function createDiskBreaker(options: DiskBreakerOptions): DiskBreaker {
   const { floor, onChange } = options

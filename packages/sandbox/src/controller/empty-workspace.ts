@@ -1,6 +1,6 @@
 /**
- * Empties a workspace before its volume goes: an engine that walks down 60,000 levels runs out of
- * descriptors.
+ * Empties a workspace before its volume is removed: an engine that recurses 60,000 levels runs out
+ * of descriptors.
  */
 import { type ContainerOptions, open, specOf } from './start-container.ts'
 import { connectSandbox } from '../sbxd/client.ts'
@@ -11,29 +11,28 @@ import type { LedgerSlot } from '../ledger.ts'
 import { poolName } from '../names.ts'
 import type { Sandbox } from '../sandbox.ts'
 
-/** Milliseconds until the sandbox that empties must answer. */
+/** Milliseconds for the start of the sandbox that empties the workspace. */
 const START_MS = 60_000
-/** What is to be removed may be above every budget. */
+/** The files to remove may exceed every budget. */
 const UNLIMITED = { bytes: 0, entries: 0 }
-/** Milliseconds until the trees must be gone: a removal holds the lock of its user. */
+/** Milliseconds for the removal, which holds the lock of its user. */
 const REMOVE_MS = 600_000
 /**
- * Whatever the names are. A folder that its owner closed cannot be moved. Two passes: the actions
- * of one run in batches of their own, so of many folders some would be moved before they are
- * opened.
+ * Works for any names. A folder that its owner closed cannot be moved. Two passes: find runs each
+ * action in its own batches, so of many folders some would be moved before they are opened.
  */
 const GATHER = `
   folders() { find . -mindepth 1 -maxdepth 1 -type d ! -name "$0" "$@"; }
   mkdir "$0" && folders -exec chmod u+rwx {} + && folders -exec mv -t "$0" {} +
 `
 
-/** Told of a workspace that was not emptied before its volume was removed. */
+/** Receives a workspace that was not emptied before its volume was removed. */
 export type RemovalLog = (message: string, details: { slot: string; error: unknown }) => void
 
 /**
- * Removes the volume of a slot whose containers are gone, emptied where a sandbox can be made for
- * that: without an image or on a full disk there is none. Idempotent. Rejects with a `SandboxError`
- * where the engine refuses the volume.
+ * Removes the volume of a slot without containers, emptied where a sandbox can be created for that,
+ * which requires an image and disk space. Idempotent. Rejects with a `SandboxError` where the
+ * engine refuses the volume.
  */
 export async function removeWorkspace(
   workspace: Workspace,
@@ -56,9 +55,8 @@ export async function removeWorkspace(
 type Workspace = Pick<LedgerSlot, 'slot' | 'uid' | 'volume'>
 
 /**
- * Removes every tree in the volume of a slot whose containers are gone, in a sandbox that is
- * removed afterwards. What is left is flat. Idempotent. Rejects with a `SandboxError`, `timeout`
- * when `limit` aborts.
+ * Removes every tree in the volume of a slot without containers, in a temporary sandbox. The rest
+ * is flat. Idempotent. Rejects with a `SandboxError`, `timeout` when `limit` aborts.
  */
 export async function emptyWorkspace(
   { slot, uid, volume }: Workspace,
@@ -75,7 +73,7 @@ export async function emptyWorkspace(
     const { id, stream } = await open(container, backend, signal)
     const key = deriveSandboxKey(deploymentKey, id)
     const sandbox = await connectSandbox({ id, stream, key, epoch, signal, disk: UNLIMITED })
-    // Without its connection neither a command nor a removal is waited for.
+    // Without the connection neither a command nor a removal is awaited.
     const giveUp = (): void =>
       void sandbox.close(new SandboxError('timeout', 'The workspace was not emptied in time.'))
     limit.addEventListener('abort', giveUp)
@@ -91,7 +89,7 @@ export async function emptyWorkspace(
   }
 }
 
-/** By sbxd, which needs few descriptors however deep, wide or closed a tree is. */
+/** By sbxd, which needs few descriptors for any depth, width or mode of a tree. */
 async function removeTrees(sandbox: Sandbox): Promise<void> {
   const gathered = newCommandId()
   const { code, stderr } = await collect(sandbox, { command: ['/bin/bash', '-c', GATHER, gathered] })

@@ -3,19 +3,16 @@ import { lstatSync, readFileSync, readlinkSync, symlinkSync, unlinkSync } from '
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/**
- * A lock whose holder cannot be looked at from here is taken for left over after this many
- * milliseconds.
- */
+/** Age in milliseconds at which a lock is stale if its holder is not visible from here. */
 const FOREIGN_STALE_MS = 30_000
 /**
- * Run `work` while this process alone holds `<file>.lock`. The lock names its holder, so one that a
- * killed process left behind is broken. Rejects with an `Error` that names the lock file when it
- * cannot be had within `waitMs`, by default longer than that takes, so that a start right after a
- * crash waits instead of failing.
+ * Runs `work` while this process alone holds `<file>.lock`. The lock names its holder, so that of a
+ * killed process is broken. Rejects with an `Error` that names the lock file after `waitMs`, by
+ * default longer than a lock takes to become stale, so that a start right after a crash waits
+ * instead of failing.
  *
- * The lock is a symbolic link to its holder's name: it appears whole or not at all, in one call,
- * and leads nowhere.
+ * The lock is a symbolic link to its holder's name: it is created whole in one call, and leads
+ * nowhere.
  */
 export async function withFileLock<T>(
   file: string,
@@ -28,7 +25,7 @@ export async function withFileLock<T>(
   try {
     return await work()
   } finally {
-    // If it was taken for left over meanwhile, it may belong to another process by now.
+    // If it was broken as stale, another process may hold it by now.
     unlinkIf(lock, name)
   }
 }
@@ -46,8 +43,9 @@ async function take(lock: string, name: string, waitMs: number): Promise<void> {
 }
 
 /**
- * Between the look at a lock and its removal another process may have broken and taken it: so one
- * at a time breaks, and looks again. What a crash in between leaves is removed without that care.
+ * Between the check and the removal another process may have broken and taken the lock: so one
+ * process at a time breaks it, and checks again. A breaker's lock left by a crash is removed
+ * without that care.
  */
 function breakIfLeftOver(lock: string, name: string): void {
   const seen = holderOf(lock)
@@ -68,29 +66,25 @@ function breakIfLeftOver(lock: string, name: string): void {
 // ── Holders
 // ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/**
- * ESRCH: it ended while it was looked at. EACCES and EPERM: `/proc` is mounted so that others' are
- * hidden.
- */
+/** ESRCH: it ended during the read. EACCES and EPERM: `/proc` hides other users' processes. */
 const UNTOLD = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM']
 
 let ownSpace: string | undefined
 let ownStart: string | undefined
 
-/** Where process ids mean the same: this machine since it started, and in it this container. */
+/** Scope of process ids: this machine since its boot, and this container. */
 function pidSpace(): string {
   const boot = unless(UNTOLD, () => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))
   const namespace = unless(UNTOLD, () => readlinkSync('/proc/self/ns/pid'))
   return [hostname(), boot?.trim() ?? '', namespace ?? ''].join(' ')
 }
 
-/** A second copy of this module in the same process counts by itself. */
+/** Distinguishes a second copy of this module in the same process. */
 const copy = randomBytes(6).toString('hex')
 let holders = 0
 
 /**
- * Process id, when that process was started (in ticks; empty where it cannot be told), a number of
- * its own, and the pid space.
+ * Process id, its start time (in ticks; empty where unknown), a unique number, and the pid space.
  */
 function newHolder(): string {
   holders += 1
@@ -104,7 +98,7 @@ function isLeftOver(lock: string, holder: string): boolean {
   ownSpace ??= pidSpace()
   if (space === ownSpace) {
     if (!isAlive(Number(pid))) return true
-    // The id may be another's by now. Behind a restart of its container it is often this very
+    // The id may have been reused. After a restart of its container it is often this very
     // process's.
     const now = startOf(Number(pid))
     return now !== '' && now !== start
@@ -113,7 +107,7 @@ function isLeftOver(lock: string, holder: string): boolean {
   return made !== undefined && Date.now() - made.mtimeMs > FOREIGN_STALE_MS
 }
 
-/** proc_pid_stat(5), field 22. The name of the program, field 2, may contain anything. */
+/** proc_pid_stat(5), field 22. The program's name, field 2, may contain anything. */
 function startOf(pid: number): string {
   const text = unless(UNTOLD, () => readFileSync(`/proc/${pid}/stat`, 'utf8'))
   return text?.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? ''
@@ -131,7 +125,7 @@ function isAlive(pid: number): boolean {
 // ── Links
 // ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Make it. False when there is something already. */
+/** Creates it. False when something exists already. */
 function tryLink(link: string, name: string): boolean {
   try {
     symlinkSync(name, link)
@@ -143,8 +137,7 @@ function tryLink(link: string, name: string): boolean {
 }
 
 /**
- * The name in the lock; an empty one when it is no link, so not of our making. Undefined: it is
- * free.
+ * The name in the lock; empty when it is not a link, hence not ours. Undefined: the lock is free.
  */
 function holderOf(lock: string): string | undefined {
   try {

@@ -8,11 +8,11 @@ import { LABEL } from '../names.ts'
 import { diskBudget } from '../limits.ts'
 import type { DiskBudget, SandboxStat } from '../sandbox.ts'
 
-/** What all sandboxes together may use of their host. */
+/** Limits for all sandboxes of a host together. */
 export interface HostOptions extends HostLimits {
   /** Default none. */
   diskFloor?: DiskFloor
-  /** Milliseconds between two looks at the host's disk. Default 1,000. */
+  /** Milliseconds between two measurements of the host's disk. Default 1,000. */
   lookEveryMs?: number
 }
 
@@ -22,19 +22,19 @@ interface HostGuardOptions {
   limits: SandboxLimits
   host: HostOptions
   makeRoom: () => Promise<boolean>
-  /** The sandboxes that there is a stream to. */
+  /** Sandboxes with a stream. */
   connected: () => Pick<LiveSandbox, 'sandbox'>[]
   log: (message: string, details: { error?: unknown }) => void
 }
 
 interface HostGuard {
-  /** The same backend, held to the limits of the host. */
+  /** The same backend with the limits of the host. */
   backend: SandboxBackend
-  /** What a workspace may hold just now. */
+  /** Current budget of a workspace. */
   budget(): DiskBudget
   /**
-   * Make this sandbox follow the host's disk if it does not yet. Costs nothing while there is
-   * plenty.
+   * Sends the current budget to a sandbox that does not have it yet. Free while disk space is
+   * ample.
    */
   adjust(sandbox: ConnectedSandbox): Promise<void>
   disk(): DiskBreakerState
@@ -42,7 +42,7 @@ interface HostGuard {
   close(): void
 }
 
-/** Keeps a host from being filled: number and memory of sandboxes, and its disk. */
+/** Limits the number and memory of sandboxes on a host, and protects its disk. */
 export function createHostGuard(options: HostGuardOptions): HostGuard {
   const { backend, limits, host, connected } = options
   const looker = createLooker(options)
@@ -51,7 +51,7 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
     look: looker,
     onChange: (open) => {
       options.log(open ? 'the host is short of disk: nothing may grow' : 'the host has disk space again', {})
-      // One that rests writes nothing; it follows when it is used again.
+      // A paused one writes nothing; it is updated when it is used again.
       for (const { sandbox } of connected()) if (!sandbox.paused) void follow(sandbox)
     },
     everyMs: host.lookEveryMs,
@@ -60,7 +60,7 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
   function budget(): DiskBudget {
     return {
       ...diskBudget(limits),
-      // sbxd sees the disk it writes to, and is faster than any look from here.
+      // sbxd measures the disk it writes to, faster than any measurement from here.
       hostFloor: host.diskFloor,
       ...(breaker.state().open ? { freeze: true } : {}),
     }
@@ -79,7 +79,7 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
     backend: {
       ...limited,
       async create(spec, signal) {
-        // Who has files already must get in, to delete some.
+        // Users with files must be able to start, to delete some.
         if (breaker.state().open && (await backend.list({ [LABEL.slot]: spec.slot })).length === 0)
           breaker.check()
         return limited.create(spec, signal)
@@ -95,7 +95,7 @@ export function createHostGuard(options: HostGuardOptions): HostGuard {
   }
 }
 
-/** Undefined of one that does not answer: another one can tell. */
+/** Undefined for one that does not answer: another one can measure. */
 async function statOf(sandbox: ConnectedSandbox): Promise<SandboxStat | undefined> {
   try {
     return await sandbox.stat()
@@ -106,14 +106,14 @@ async function statOf(sandbox: ConnectedSandbox): Promise<SandboxStat | undefine
 }
 
 /**
- * How full the host is: seen by ourselves where its disk is ours too, else by a sandbox that is
+ * Measures the host's disk: directly where it is visible from here, else through a sandbox that is
  * awake anyway.
  */
 function createLooker({
   backend,
   connected,
 }: Pick<HostGuardOptions, 'backend' | 'connected'>): () => Promise<FreeDisk | undefined> {
-  /** When each was used last before we asked, so that our asking keeps none awake. */
+  /** Last use of each before our query, so that the query keeps none awake. */
   const asked = new WeakMap<ConnectedSandbox, { usedAt: number; commands: number }>()
   return async () => {
     const own = await backend.inventory.hostDisk?.()

@@ -3,9 +3,7 @@ import { SandboxError } from '../errors.ts'
 import { createGate } from '#shared/async/keyed-lock'
 import { parseName } from '../names.ts'
 
-/**
- * What all sandboxes of a deployment may use of one host together. Left out: as much as there is.
- */
+/** Limits for all sandboxes of a deployment on one host. Absent: unlimited. */
 export interface HostLimits {
   /** Running and paused ones; a stopped sandbox uses only disk. */
   sandboxes?: number
@@ -18,12 +16,12 @@ interface HostUse {
   memoryBytes: number
 }
 
-/** What this many sandboxes with these limits use at most. */
+/** Maximum usage of this many sandboxes with these limits. */
 function hostUse(sandboxes: number, limits: Pick<SandboxLimits, 'memoryBytes'>): HostUse {
   return { sandboxes, memoryBytes: sandboxes * limits.memoryBytes }
 }
 
-/** Why `use` is more than the host is meant for, for people; undefined when it is not. */
+/** Message for usage above the limits; undefined below them. */
 function overHostLimit(use: HostUse, limits: HostLimits): string | undefined {
   if (limits.sandboxes !== undefined && use.sandboxes > limits.sandboxes)
     return `${limits.sandboxes} sandboxes may run at once on this host (SANDLOT_HOST_SANDBOXES)`
@@ -36,26 +34,26 @@ function overHostLimit(use: HostUse, limits: HostLimits): string | undefined {
 
 interface HostLimitsOptions {
   deploymentId: string
-  /** Of each sandbox. */
+  /** Limits of each sandbox. */
   limits: SandboxLimits
   host: HostLimits
-  /** Stop one idle sandbox; false when there is none. */
+  /** Stops one idle sandbox; false when there is none. */
   makeRoom: () => Promise<boolean>
 }
 
 /**
- * A backend that starts a sandbox only when the host has room for it. Where it has none, one that
- * is idle is stopped first; when all are busy, `start` rejects with `host_full`. A sandbox for the
- * pool stops no other one.
+ * A backend that starts a sandbox only when the host has room for it. Otherwise an idle one is
+ * stopped first; when all are busy, `start` rejects with `host_full`. A pool sandbox never stops
+ * another one.
  */
 export function withHostLimits(backend: SandboxBackend, options: HostLimitsOptions): SandboxBackend {
   const { host, limits, makeRoom } = options
   if (host.sandboxes === undefined && host.memoryBytes === undefined) return backend
-  /** Let in, and not to be seen running yet. */
+  /** Admitted, and not yet listed as running. */
   const starting = new Set<string>()
   const oneAtATime = createGate(1)
 
-  /** `undefined`: there is room. */
+  /** Undefined when there is room. */
   async function problem(id: string): Promise<{ why: string; isWarm: boolean } | undefined> {
     const all = await backend.list({})
     const busy = new Set(all.filter(usesMemory).map((container) => container.id))

@@ -5,17 +5,16 @@ import type { ConnectedSandbox } from '../sbxd/client.ts'
 import { SandboxError } from '../errors.ts'
 import { createGate } from '#shared/async/keyed-lock'
 
-/** Milliseconds before each try to resume a sandbox that is used again. */
+/** Milliseconds before each try to resume a used sandbox. */
 const WAKE_AFTER = [0, 100, 1_000, 4_000]
 
 /**
- * Pause this sandbox if nothing runs in it, no matter who started that; it wakes as soon as
- * something is sent to it, which waits in the stream meanwhile. True when it sleeps now. A sandbox
- * that cannot be woken again is closed with the engine's reason. Rejects only with what the sandbox
- * answered.
+ * Pauses this sandbox if no command of any controller runs in it. The next frame, which waits in
+ * the stream, wakes it. True when it is paused now. A sandbox that cannot be resumed is closed with
+ * the engine's reason. Rejects only with the sandbox's own answer.
  */
 export async function pause(sandbox: ConnectedSandbox, backend: SandboxBackend): Promise<boolean> {
-  // A wake that comes while the engine still pauses has to wait for that, or the pause would win.
+  // A wake during the engine's pause must wait for it, or the pause would win.
   const paused = Promise.withResolvers<void>()
   const granted = await sandbox.preparePause(() => void paused.promise.then(() => wake(sandbox, backend)))
   if (!granted) return false
@@ -57,7 +56,7 @@ export interface IdleOptions {
   stopAfterMs?: number
 }
 
-/** What `options` say, with the defaults. */
+/** Fills in the defaults. */
 export function idleTimes({
   pauseAfterMs = 60_000,
   stopAfterMs = 1_800_000,
@@ -65,7 +64,7 @@ export function idleTimes({
   return { pauseAfterMs, stopAfterMs }
 }
 
-/** A sandbox with a stream, as the sweep sees it. */
+/** A sandbox with a stream. */
 export interface LiveSandbox {
   userId: string
   sandbox: ConnectedSandbox
@@ -79,16 +78,16 @@ interface IdleSweepOptions {
   stopAfterMs: number
   liveSandboxes: () => LiveSandbox[]
   /**
-   * Stop this one if it was not used since; resolves false when it was, or when something runs in
-   * it.
+   * Stops this one if it was not used since; resolves with false when it was, or when a command
+   * runs in it.
    */
   stop: (candidate: LiveSandbox) => Promise<boolean>
   log: (message: string, details: { userId: string; error?: unknown }) => void
 }
 
 /**
- * Sandboxes that are put to rest at once: after a common pause all are due together, and the engine
- * has others to serve.
+ * Sandboxes paused or stopped at once: after a common break all are due together, and the engine
+ * has other work.
  */
 const PAUSES_AT_ONCE = 8
 
@@ -101,7 +100,7 @@ export async function sweepIdle(options: IdleSweepOptions): Promise<void> {
   const canPause = pauseAfterMs > 0 && (await mayPause(backend))
   const gate = createGate(PAUSES_AT_ONCE)
   const rest = async (candidate: LiveSandbox): Promise<void> => {
-    // When its turn comes: it may have been used meanwhile.
+    // Measured here, since it may have been used while it was queued.
     const idleMs = performance.now() - Math.max(candidate.usedAt, candidate.sandbox.usedAt)
     try {
       if (stopAfterMs > 0 && idleMs >= stopAfterMs) await options.stop(candidate)
@@ -114,7 +113,7 @@ export async function sweepIdle(options: IdleSweepOptions): Promise<void> {
   await Promise.all(options.liveSandboxes().map((candidate) => gate(() => rest(candidate))))
 }
 
-/** An engine that does not answer is asked again at the next sweep. */
+/** A silent engine is asked again at the next sweep. */
 async function mayPause(backend: SandboxBackend): Promise<boolean> {
   try {
     return (await backend.inventory.capabilities()).pause

@@ -1,17 +1,19 @@
-/** Which images sandboxes are made from. */
+/** Images of sandboxes. */
 
-/** The image that docker/sandbox makes: what a sandbox stands on. */
+/** Base image, built by docker/sandbox. */
 export const SANDBOX_IMAGE = 'sandlot/sandbox:latest'
-/** Made `FROM` it by docker/sandbox-full, with the tools people ask an agent for. May be absent. */
+/**
+ * Built `FROM` it by docker/sandbox-full, with tools that users request of an agent. May be absent.
+ */
 const FULL_SANDBOX_IMAGE = 'sandlot/sandbox-full:latest'
 
 export interface SandboxImages {
   image: string
-  /** Used in its place while it is there, and made from what `image` is now. */
+  /** Replaces `image` while it exists and is built from the current one. */
   extension?: string
 }
 
-/** `chosen`: the operator's own image, which is then the only one. */
+/** `chosen`: the operator's own image, without an extension. */
 export function sandboxImages(chosen?: string): SandboxImages {
   return chosen === undefined ? { image: SANDBOX_IMAGE, extension: FULL_SANDBOX_IMAGE } : { image: chosen }
 }

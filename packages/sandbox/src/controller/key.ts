@@ -9,8 +9,8 @@ export function deriveSandboxKey(deploymentKey: Uint8Array, containerId: string)
 }
 
 /**
- * The key that seals what shells of one workspace leave for the next sbxd: 32 bytes, the same for
- * every container round this slot's volume. sbxd gets it with its own key; commands never see it.
+ * Key that seals session state for the next sbxd: 32 bytes, the same for every container of this
+ * slot's volume. sbxd receives it with its own key; commands never see it.
  */
 export function deriveStateKey(deploymentKey: Uint8Array, slot: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', deploymentKey, 'sandlot shell state', slot, 32))

@@ -1,6 +1,6 @@
 /**
- * What an operator can set about the limits of one sandbox: the same for the agent, which asks, and
- * for the gate, which allows.
+ * Settings for the limits of one sandbox, read alike by the agent, which requests, and the gate,
+ * which allows.
  */
 import { z } from 'zod'
 
@@ -9,10 +9,7 @@ import { checkLimits, DEFAULT_LIMITS, mostTmpBytes } from '../limits.ts'
 
 const MiB = 1024 * 1024
 
-/**
- * The settings by their names in the environment. `wholeNumber` reads one in decimal, from `min` to
- * `max`.
- */
+/** Settings by their environment names. `wholeNumber` parses a decimal from `min` to `max`. */
 export function limitVariables(wholeNumber: (min: number, max: number) => z.ZodType<number, string>) {
   return {
     SANDLOT_SANDBOX_MEMORY_MB: wholeNumber(64, 1024 * 1024).default(DEFAULT_LIMITS.memoryBytes / MiB),
@@ -33,8 +30,8 @@ export function limitVariables(wholeNumber: (min: number, max: number) => z.ZodT
 type LimitSettings = z.output<z.ZodObject<ReturnType<typeof limitVariables>>>
 
 /**
- * The limits of one sandbox. Without a setting of its own, /tmp shrinks with the memory that it is
- * part of. What does not go together is a sentence in `problems`.
+ * Limits of one sandbox. Without its own setting, /tmp shrinks with the memory that contains it.
+ * Conflicts are added as sentences to `problems`.
  */
 export function readLimits(read: LimitSettings, problems: string[]): SandboxLimits {
   const memoryBytes = read.SANDLOT_SANDBOX_MEMORY_MB * MiB

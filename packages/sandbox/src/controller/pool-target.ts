@@ -1,21 +1,20 @@
-/** How far back claims are looked at, in milliseconds. */
+/** Time span of the claims that count, in milliseconds. */
 const MEMORY_MS = 3_600_000
 const LEAST = 2
 const MOST = 32
 
-/** How many warm sandboxes to keep. */
+/** Target number of warm sandboxes. */
 interface PoolTarget {
   current(): number
-  /** A sandbox was asked for by a user without one. */
+  /** Records a request of a user without a sandbox. */
   asked(): void
-  /** Making one took this long. */
+  /** Records the time that one took to create. */
   made(ms: number): void
 }
 
 /**
- * A fixed number, or `auto`: the 95th percentile of the claims that came within the time of one
- * refill, over the last hour, at least 2 and at most 32. `now` in milliseconds, never less than
- * before.
+ * A fixed number, or `auto`: the 95th percentile of the claims within the time of one refill, over
+ * the last hour, at least 2 and at most 32. `now` in milliseconds, monotonic.
  */
 export function createPoolTarget(
   target: number | 'auto',
@@ -28,7 +27,7 @@ export function createPoolTarget(
 }
 
 function automaticTarget(refillEveryMs: number, now: () => number): PoolTarget {
-  /** In order. */
+  /** Sorted. */
   let asked: number[] = []
   let makeMs = 1_000
   function forget(): void {
@@ -48,20 +47,17 @@ function automaticTarget(refillEveryMs: number, now: () => number): PoolTarget {
       asked.push(now())
     },
     made(ms) {
-      // A moving average: one slow engine call is not the rule.
+      // A moving average: one slow engine call is an exception.
       makeMs = makeMs * 0.7 + ms * 0.3
     },
   }
 }
 
-/**
- * For each of these times, which are in order: how many of them are not before it and less than
- * `window` after it.
- */
+/** For each of these sorted times: the number of them from it until `window` after it. */
 function claimsWithin(times: readonly number[], window: number): number[] {
   let [first, end] = [0, 0]
   return times.map((time, place) => {
-    // Several may have come at once.
+    // Several may be equal.
     if (time !== times[first]) first = place
     while (end < times.length && (times[end] ?? 0) < time + window) end += 1
     return end - first

@@ -1,6 +1,6 @@
 /**
- * The proof: what a real sandbox says when it tries what must not be possible. Run once for every
- * kind of sandbox before the first command of a person, and by `./sandlot doctor`.
+ * Isolation proof: a real sandbox tries what must be impossible. Run once for every kind of sandbox
+ * before a user's first command, and by `./sandlot doctor`.
  */
 import type { SandboxBackend, SandboxProfile } from '../backend.ts'
 import { collect } from '../sbxd/collect.ts'
@@ -11,12 +11,12 @@ import { check, type Finding, isSafe } from '#shared/base/finding'
 const TIMEOUT_MS = 30_000
 
 /**
- * Prints `name=value` lines. Only /usr is used, which is read-only, and perl without modules. A
- * system call's value is `open` when it succeeded, else its errno: on a kernel without our filter
- * io_uring_setup(1, 0) says EFAULT, AF_VSOCK succeeds in a virtual machine, and ptrace of process 1
- * says EPERM with and without it, so a child of our own is asked as well. What follows `kernel` is
- * for gVisor, whose /proc says less: its log's first record, the same facts by prctl(2) and mount
- * table, and the ways to a key in the memory of process 1.
+ * Prints `name=value` lines. Uses only /usr, which is read-only, and perl without modules. A system
+ * call's value is `open` when it succeeded, else its errno: on a kernel without our filter
+ * io_uring_setup(1, 0) returns EFAULT, AF_VSOCK succeeds in a virtual machine, and ptrace of
+ * process 1 returns EPERM with and without it, so a child of our own is tried as well. The lines
+ * from `kernel` on are for gVisor, whose /proc has fewer fields: its log's first record, the same
+ * facts by prctl(2) and mount table, and the ways to a key in the memory of process 1.
  */
 const SCRIPT = String.raw`
 use strict;
@@ -44,10 +44,10 @@ $! = 0; say1('memory_of_1', open(my $memory, '<', '/proc/1/mem') ? 'open' : errn
 attempt('trace_1', $arm ? 117 : 101, 16, 1, 0, 0);
 `
 
-/** What the script found, by name. */
+/** Results of the script, by name. */
 type Proof = ReadonlyMap<string, string>
 
-/** Let a sandbox try. Rejects with a `SandboxError` when it cannot even be asked. */
+/** Runs the script. Rejects with a `SandboxError` when it cannot run. */
 export async function probeSandbox(sandbox: Sandbox): Promise<Proof> {
   const { code, cause, stdout } = await collect(sandbox, {
     command: ['/usr/bin/perl', '-MErrno', '-e', SCRIPT],
@@ -70,18 +70,18 @@ export async function probeSandbox(sandbox: Sandbox): Promise<Proof> {
 
 const CLOSED = ['EPERM', 'EACCES', 'ENOSYS', 'EROFS']
 
-/** The first record of the log of gVisor's kernel, whatever its version. */
+/** First record of the log of gVisor's kernel, in every version. */
 const GVISOR_LOG = /^\[ *0\.000000\] Starting gVisor\.\.\.$/
 
 /**
- * What a proof means. Every finding is a `must`, but one on gVisor. A value that is missing counts
- * as failed.
+ * Judges a proof. Every finding is a `must`, except one on gVisor. A missing value counts as
+ * failed.
  *
- * gVisor is believed by its kernel log alone: our filter refuses syslog(2), and where it is
- * missing, the first record of a Linux log is Linux's own; the proof is taken before the first
- * command of a user. Its version line looks like Linux.
+ * gVisor is recognized by its kernel log alone: our filter refuses syslog(2), and where it is
+ * missing, the first record of a Linux log is Linux's own; the proof runs before the first command
+ * of a user. gVisor's version line looks like Linux.
  *
- * With the debug profile a sandbox may trace its own processes, and nothing else is different.
+ * With the debug profile a sandbox may trace its own processes; nothing else differs.
  */
 export function judgeProof(proof: Proof, profile: SandboxProfile = 'default'): Finding[] {
   return [
@@ -97,7 +97,7 @@ const CAPABILITIES = ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb']
 const ALWAYS_CLOSED = ['io_uring', 'userfaultfd', 'unshare', 'vsock']
 const CLOSED_IN = { default: ['ptrace'], debug: ['trace_1', 'process_vm_writev'] } as const
 
-/** What is asked of a sandbox on the host's own kernel. */
+/** Requirements on the host's own kernel. */
 function judgeLinux(proof: Proof, profile: SandboxProfile): Finding[] {
   const open = [...ALWAYS_CLOSED, ...CLOSED_IN[profile]].filter((name) => !closed(proof, name))
   return [
@@ -113,7 +113,7 @@ function judgeLinux(proof: Proof, profile: SandboxProfile): Finding[] {
     }),
     judgePrivileges(of(proof, 'NoNewPrivs') === '1'),
     judgeCapabilities(proof, CAPABILITIES),
-    // EACCES alone would only say that an ordinary user may not write there.
+    // EACCES alone only shows that an ordinary user may not write there.
     judgeRoot(proof, of(proof, 'root') === 'EROFS'),
     check('must', 'supervisor-closed', 'The supervisor’s descriptors', closed(proof, 'fds_of_1'), {
       ok: 'closed to commands',
@@ -124,10 +124,9 @@ function judgeLinux(proof: Proof, profile: SandboxProfile): Finding[] {
 }
 
 /**
- * What is asked of a sandbox on gVisor. It is a kernel of its own in user space: what it offers
- * reaches no host kernel, and it applies no profile. It has no ambient capabilities, asks for a
- * file's owner before its mount, and does not close the descriptors of a process that may not be
- * traced, only its memory.
+ * Requirements on gVisor, a kernel in user space: its interfaces reach no host kernel, and it
+ * applies no profile. It has no ambient capabilities, checks a file's owner before its mount, and
+ * for a process that may not be traced closes only the memory, not the descriptors.
  */
 function judgeSentry(proof: Proof): Finding[] {
   const keyed = closed(proof, 'memory_of_1') && closed(proof, 'trace_1')
@@ -161,7 +160,7 @@ function judgeSentry(proof: Proof): Finding[] {
   ]
 }
 
-/** EAFNOSUPPORT: there are no such sockets. */
+/** EAFNOSUPPORT: no such sockets. */
 const NO_FAMILY = 'errno 97'
 
 function judgePrivileges(holds: boolean): Finding {
@@ -204,10 +203,7 @@ function judgeSurroundings(proof: Proof): Finding[] {
   ]
 }
 
-/**
- * Throws `unsafe_host` where a sandbox proves that commands must not run. Says everything that is
- * wrong at once.
- */
+/** Throws `unsafe_host` with every failed requirement. */
 export async function requireProof(sandbox: Sandbox, profile?: SandboxProfile): Promise<void> {
   const findings = judgeProof(await probeSandbox(sandbox), profile)
   if (isSafe(findings)) return
@@ -221,14 +217,14 @@ export async function requireProof(sandbox: Sandbox, profile?: SandboxProfile): 
 }
 
 /**
- * Lets a sandbox prove what it holds before it is handed out. Rejects with a `SandboxError`:
+ * Runs the isolation proof of a sandbox before it is handed out. Rejects with a `SandboxError`:
  * `unsafe_host`.
  */
 export type Prove = (sandbox: Sandbox, profile: SandboxProfile) => Promise<void>
 
 /**
- * One controller makes all its sandboxes of one profile alike, so the first one proves it for all;
- * a failure is not remembered. A backend that says that it isolates nothing has nothing to prove.
+ * A controller creates all sandboxes of one profile alike, so the first one proves it for all; a
+ * failure is not remembered. A backend without isolation has nothing to prove.
  */
 export function proveOnce(backend: Pick<SandboxBackend, 'inventory'>): Prove {
   const proved = new Map<SandboxProfile, Promise<void>>()

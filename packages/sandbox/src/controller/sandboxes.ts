@@ -29,12 +29,12 @@ import { UserSandboxes } from './user-sandboxes.ts'
 import { forgetMissing } from './workspaces.ts'
 import { orAborted } from '#shared/async/or-aborted'
 
-/** How long `close` waits for an engine that is slow to wake what is paused. */
+/** Time limit of `close` for an engine that is slow to resume. */
 const RESUME_MS = 10_000
 
 /**
- * How far the epoch that a sandbox has seen may be ahead of our time: what is in there must not
- * drive that of the ledger up.
+ * Plausible lead of a sandbox's epoch over our clock: a sandbox must not drive the ledger's epoch
+ * up.
  */
 const LIKELY_AHEAD_MS = 3_600_000
 
@@ -42,10 +42,11 @@ export interface SandboxesOptions {
   backend: SandboxBackend
   ledger: SandboxLedger
   /**
-   * 32 random bytes that never leave the controller. Owner tags and sbxd keys are derived from it.
+   * 32 random bytes that never leave the controller, from which owner tags and sbxd keys are
+   * derived.
    */
   deploymentKey: Uint8Array
-  /** Made together with the key, `[a-z0-9-]`, at most 40. The backend's own must be the same. */
+  /** Created together with the key, `[a-z0-9-]`, at most 40. Must equal the backend's own. */
   deploymentId: string
   /** Image id or tag. */
   image: string
@@ -54,115 +55,110 @@ export interface SandboxesOptions {
   /** OCI runtime; default the engine's. */
   runtime?: string
   /**
-   * Whose sandbox has which system call filter, asked at every start; without an id for the warm
-   * ones, which then serve only users who have the same. Default `default` for all.
+   * System call filter by user, read at every start; without an id for warm ones, which then serve
+   * only users with the same. Default `default` for all.
    */
   profileFor?: (userId: string | undefined) => SandboxProfile
-  /** Sandboxes that are made or started at once. Default 8. */
+  /** Sandboxes created or started at once. Default 8. */
   startsAtOnce?: number
-  /** How long an acquire may take; beyond it, it rejects with `timeout`. */
+  /** Time limits of an acquire, which then rejects with `timeout`. */
   patience?: Patience
   /** Warm sandboxes for users who have none yet, see `maintain`. Default none. */
   pool?: PoolOptions
-  /** When unused sandboxes are paused and stopped, see `maintain`. */
+  /** Pausing and stopping of unused sandboxes, see `maintain`. */
   idle?: IdleOptions
-  /** Milliseconds between two looks at what is on the engine, see `maintain`. Default 60,000. */
+  /** Milliseconds between two checks of the engine, see `maintain`. Default 60,000. */
   lookEveryMs?: number
   /**
-   * How long something without an owner must have been seen before it is removed. Default 120,000.
+   * Milliseconds for which an ownerless container must be seen before its removal. Default 120,000.
    */
   graceMs?: number
-  /** What programs inside may reach. Default `none`: nothing at all. */
+  /** Network access of programs inside. Default `none`. */
   network?: 'none' | { egress: EgressOptions }
-  /** What all sandboxes together may use of their host. Default: as much as there is. */
+  /** Limits for all sandboxes of their host. Default: none. */
   host?: HostOptions
-  /** Where several controllers share engine and ledger. Default: this is the only one. */
+  /** For several controllers on one engine and ledger. Default: this is the only one. */
   share?: SharedEngine
   /**
    * Receives problems outside of any call, for example a stream that dropped and could not be
-   * opened again.
+   * reopened.
    */
   log?: (message: string, details: { userId?: string; slot?: string; error?: unknown }) => void
 }
 
 interface SandboxStatus {
-  /** `absent`: this user has no container (yet); the files, if any, are kept. */
+  /** `absent`: this user has no container (yet); files, if any, are kept. */
   state: SandboxState
-  /** Whether this controller has a stream to it. */
+  /** This controller has a stream to it. */
   connected: boolean
   id?: string
   name?: string
   slot?: string
   uid?: number
-  /** What it uses, when there is a stream to it and it is awake. */
+  /** Usage, when it has a stream and is awake. */
   stat?: SandboxStat
-  /** The name of its image, where it is known. */
+  /** Name of its image, if known. */
   image?: string | undefined
-  /** How it was made ready the last time, or is being; empty before this controller did. */
+  /** Steps of its current or last start; empty before this controller's first. */
   steps?: readonly StartStep[]
 }
 
 /** The sandboxes of all users. Every method rejects with a `SandboxError`. */
 export interface Sandboxes {
   /**
-   * This user's running sandbox, made, started or resumed as needed: the same one for any number of
-   * calls at once. Costs nothing while a stream is open. After a drop the next call gives a fresh
-   * `Sandbox`; take commands that were running up again with `attach`. `signal` ends only this
-   * caller's waiting: a sandbox that is connected is given all the same. Rejects with `fenced` for
-   * one that is another controller's, as `reset`, `stop` and `remove` do.
+   * This user's running sandbox, created, started or resumed as needed, and shared by all callers.
+   * Free while a stream is open. After a drop the next call returns a new `Sandbox`; use `attach`
+   * to resume commands that were running. `signal` ends only this caller's waiting: a connected
+   * sandbox is returned all the same. Rejects with `fenced` for another controller's user, as
+   * `reset`, `stop` and `remove` do.
    */
   acquire(userId: string, signal?: AbortSignal): Promise<Sandbox>
   /**
-   * This user's sandbox while there is a stream to it, else undefined: nothing is started or
-   * connected for the question, but what another controller left running of a user who is now ours.
+   * This user's sandbox if it has a stream, else undefined. Starts nothing, and connects only to
+   * what another controller left running for a user who is now ours.
    */
   connected(userId: string): Promise<Sandbox | undefined>
   status(userId: string): Promise<SandboxStatus>
   /**
-   * Kill every process of this user and empty /tmp; the workspace stays. Restarts a sandbox that
-   * does not answer. With `replace`, on the word of an administrator, a user whose volume is
-   * missing gets a new one: resolves with the name of the missing one.
+   * Kills every process of this user and empties /tmp; the workspace stays. Restarts a sandbox that
+   * does not answer. With `replace`, on an administrator's request, a user whose volume is missing
+   * gets a new one: resolves with the name of the missing one.
    */
   reset(userId: string, missing?: 'refuse' | 'replace'): Promise<string | undefined>
-  /** Stop this user's container; its files stay, and the next `acquire` starts it again. */
+  /** Stops this user's container; its files stay, and the next `acquire` starts it again. */
   stop(userId: string): Promise<void>
   /**
-   * On the word of a person: remove this user's container, whatever runs in it, and with `purge`
-   * their files for good. What was kept the next `acquire` finds again. To be repeated when it was
-   * cut off.
+   * On a person's request: removes this user's container with everything that runs in it, and with
+   * `purge` their files for good. The next `acquire` finds kept files again. Repeat it after an
+   * interruption.
    */
   remove(userId: string, files: 'keep' | 'purge'): Promise<void>
   /**
-   * Stop every container of this deployment that is no other controller's, also those that there is
-   * no stream to.
+   * Stops every container of this deployment that is no other controller's, also those without a
+   * stream.
    */
   stopAll(): Promise<void>
   /**
-   * Maintain all sandboxes that are this controller's from now on, until `close`: open the streams
-   * to those that run, so that their leases do not end; bring engine and ledger together; keep the
-   * pool filled; pause and stop what is idle. What another controller holds of these is taken over.
-   * Resolves after the first look; never rejects.
+   * Maintains all sandboxes of this controller until `close`: opens streams to running ones, so
+   * that their leases do not expire; reconciles engine and ledger; fills the pool; pauses and stops
+   * idle ones. Takes them over from another controller. Resolves after the first round; never
+   * rejects.
    */
   maintain(): Promise<void>
-  /**
-   * Stop the sandbox that was not used for longest, of those in which nothing runs. False when
-   * there is none.
-   */
+  /** Stops the least recently used sandbox in which no command runs. False when there is none. */
   stopLongestIdle(): Promise<boolean>
-  /** Whether the host is short of disk, so that nothing may grow. */
+  /** State of the host's disk: while it is open, nothing may grow. */
   hostDisk(): DiskBreakerState
-  /** Resolves when the pool holds as many as it should, or cannot just now. */
+  /** Resolves when the pool is filled, or cannot be for now. */
   poolFilled(): Promise<void>
   /**
-   * Close all streams; containers and commands go on. After `maintain`, what is paused and no other
-   * controller's is woken, so that its lease runs out if no controller comes back.
+   * Closes all streams; containers and commands keep running. After `maintain`, paused ones without
+   * another controller are resumed, so that their leases expire if no controller returns.
    */
   close(): Promise<void>
 }
 
-/**
- * One controller's sandboxes. Throws `invalid_arguments` for a deployment id or key that cannot be.
- */
+/** One controller's sandboxes. Throws `invalid_arguments` for an invalid deployment id or key. */
 export function createSandboxes(options: SandboxesOptions): Sandboxes {
   const { ledger, deploymentId, deploymentKey, share = ALONE } = options
   if (!isDeploymentId(deploymentId))
@@ -177,7 +173,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     host: options.host ?? {},
     makeRoom: async () => {
       const isMade = await stopLongestIdle()
-      // Found at the next try, when another controller has made it.
+      // Room that another controller makes is found at the next try.
       if (!isMade) await share.askForRoom()
       return isMade
     },
@@ -232,12 +228,12 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     patience: options.patience,
     egress,
     owns: (userId) => share.owns(userId),
-    // The only controller gives way to the one that has taken its place.
+    // A single controller yields to the one that has taken its place.
     newerEpoch: options.share && newerEpoch,
     isStillOwn: options.share && ((userId) => share.claim(userId)),
   })
 
-  /** Of a ledger that lost its last changes, or a clock that goes behind those of the others. */
+  /** For a ledger that lost its last changes, or a clock behind those of other controllers. */
   async function newerEpoch(userId: string, current: number): Promise<number | undefined> {
     const isLikely = current < Date.now() + LIKELY_AHEAD_MS
     return share.owns(userId) && isLikely ? ledger.nextEpoch(current) : undefined
@@ -268,7 +264,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     return false
   }
 
-  /** Those that no other controller looks after: this one's, and what a dead one has left. */
+  /** Containers without another controller: this one's, and those left by a dead one. */
   async function ownContainers(): Promise<BackendSandbox[]> {
     const containers = await backend.list({})
     if (options.share === undefined) return containers
@@ -282,9 +278,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     return own
   }
 
-  /**
-   * A paused sandbox does not use up its lease: without a controller it would stay for ever.
-   */
+  /** A paused sandbox does not use up its lease: without a controller it would stay for ever. */
   async function resumeAll(): Promise<void> {
     try {
       const paused = (await ownContainers()).filter(({ state }) => state === 'paused')
@@ -298,13 +292,13 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     if (closing.signal.aborted) throw closedError()
     checkOwned(userId)
     const mayLeave = signal !== undefined && !userSandboxes.isConnected(userId)
-    // Before anything is begun for a caller that has left.
+    // Before any work is started for a caller that has left.
     if (mayLeave && signal.aborted) throw stoppedWaiting()
     guard.begin()
     const joined = userSandboxes.join(userId)
     const sandbox = await (mayLeave ? orAborted(joined, signal, stoppedWaiting) : joined)
     await guard.adjust(sandbox)
-    // It may have been started before this user had a way out.
+    // It may have been started before this user had egress.
     const wayOut = egress?.forUser(userId)
     if (wayOut !== undefined) await sandbox.openEgress(wayOut)
     return sandbox
@@ -360,7 +354,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
           await acquire(userId)
           return volume
         }
-        // It runs but does not answer: a restart ends every process and empties /tmp as well.
+        // It runs but does not answer: a restart kills every process and empties /tmp as well.
         const silent =
           error instanceof SandboxError && ['timeout', 'protocol', 'sandbox_lost'].includes(error.code)
         if (!silent) throw error

@@ -1,35 +1,38 @@
 import { SandboxError } from '../errors.ts'
 
-/** What is this controller's, of an engine and a ledger that several share. Asked each time. */
+/**
+ * A controller's share of an engine and a ledger that several use. Its answers may change at any
+ * time.
+ */
 export interface SharedEngine {
-  /** Whether the container of this user is this controller's to connect to, pause and stop. */
+  /** This user's container is this controller's to connect to, pause and stop. */
   owns(userId: string): boolean
-  /** Whether it keeps the pool, which all take from, and removes what has no owner. */
+  /** This controller keeps the pool, from which all take, and removes ownerless containers. */
   leads(): boolean
   /**
-   * Resolves with whether this user is this controller's, or now becomes it because they are no
-   * other one's. Asked where another controller has taken the sandbox over.
+   * Resolves with true if this user is this controller's, or becomes so for lack of another owner.
+   * Called when another controller has taken the sandbox over.
    */
   claim(userId: string): Promise<boolean>
   /**
-   * Of these users, of whom something runs or is paused whose controller may have ended: those who
-   * are this controller's, and its part of those who are no one's, who become it. The other
-   * controllers take theirs with their own looks.
+   * These users have running or paused containers whose controller may have ended. Resolves with
+   * this controller's own, and its part of the ownerless ones, which become its own. Other
+   * controllers take theirs by their own checks.
    */
   takeOver(userIds: readonly string[]): Promise<ReadonlySet<string>>
-  /** Whether another controller that lives owns this user; without an id: whether it leads. */
+  /** Another live controller owns this user; without an id: it leads. */
   isElsewhere(userId: string | undefined): Promise<boolean>
-  /** The host is full, and nothing of ours is idle: others may stop one that is. */
+  /** The host is full, and nothing of ours is idle: others may stop an idle one. */
   askForRoom(): Promise<void>
   /**
-   * Called once. For a user who is another controller's from now on the stream is closed and
-   * nothing is stopped: commands go on, and the other one attaches to them. What is under way
-   * rejects with `fenced`, also an `acquire`.
+   * Called once, with a function to call for a user who becomes another controller's. Their stream
+   * is closed and nothing is stopped: commands keep running, and the other controller attaches to
+   * them. Pending work rejects with `fenced`, also an `acquire`.
    */
   onLost(lost: (userId: string) => void): void
 }
 
-/** The one controller of its engine. */
+/** The only controller of its engine. */
 export const ALONE: SharedEngine = {
   owns: () => true,
   leads: () => true,

@@ -11,16 +11,16 @@ interface SlotsOptions {
 }
 
 /**
- * The slot of this user: the ledger's, or the one that the engine shows as theirs (a ledger was
- * lost), or a new one, in the ledger before anything of it exists on the engine.
+ * This user's slot: from the ledger, from a container on the engine (a ledger was lost), or a new
+ * one, recorded before anything of it exists on the engine.
  */
 export async function slotFor(userId: string, options: SlotsOptions): Promise<LedgerSlot> {
   return find(userId, options, (containers) => fresh(userId, containers, options))
 }
 
 /**
- * The same without making one: undefined when there is none. What the engine alone knew is in the
- * ledger afterwards.
+ * `slotFor` without creating one: undefined when there is none. A slot known only to the engine is
+ * added to the ledger.
  */
 export async function knownSlot(userId: string, options: SlotsOptions): Promise<LedgerSlot | undefined> {
   return find(userId, options, () => Promise.resolve(undefined))
@@ -38,13 +38,13 @@ async function find<None extends LedgerSlot | undefined>(
     const containers = await backend.list({})
     const theirs = adoptable(userId, containers, options)
     try {
-      // An older ledger says that it is still warm; the engine knows better.
+      // An older ledger lists it as warm; the engine is right.
       if (theirs && (await isWarm(theirs.slot, ledger))) return await ledger.claim(theirs.slot, userId)
       const slot = theirs ?? (await otherwise(containers))
       if (slot !== undefined) await ledger.add(slot)
       return slot
     } catch (error) {
-      // Another controller was first, with this user or this uid: look again.
+      // Another controller was first, with this user or this uid: try again.
       if (!(error instanceof SandboxError && error.code === 'exists')) throw error
     }
   }
@@ -98,8 +98,7 @@ async function fresh(
 }
 
 /**
- * A warm slot that nothing has of yet, neither the ledger nor the engine. A uid is kept as long as
- * its volume exists.
+ * A new warm slot, unknown to ledger and engine. A uid is reserved as long as its volume exists.
  */
 export async function newSlot(
   containers: BackendSandbox[],
@@ -124,7 +123,7 @@ export async function newSlot(
   return { slot, state: 'warm', uid, volume, generation: 0, createdAt: Date.now() }
 }
 
-/** The n of a container's name; 0 for a pool name or a foreign one. */
+/** The n in a container's name; 0 for a pool name or a foreign one. */
 export function generation(container: BackendSandbox, deploymentId: string): number {
   const name = parseName(deploymentId, container.name)
   return name?.kind === 'claimed' ? name.generation : 0

@@ -22,33 +22,32 @@ export interface ContainerOptions {
   limits: SandboxLimits
   runtime?: string
   /**
-   * Whose sandbox has which filter; asked without an id for an unclaimed one. Default `default`
-   * for all.
+   * System call filter by user; without an id for an unclaimed sandbox. Default `default` for all.
    */
   profileFor?: (userId: string | undefined) => SandboxProfile
   /**
-   * Slot → the newest generation that this controller has seen: a container that an operator
-   * removed meanwhile still used its name up. Default: only what is on the engine counts.
+   * Slot → newest generation seen by this controller: the name of a container that an operator
+   * removed is used up all the same. Default: only the engine's containers count.
    */
   seen?: Map<string, number>
 }
 
-/** A running container and a stream to its sbxd, nothing said on it yet. */
+/** A running container and an unused stream to its sbxd. */
 export interface OpenSandbox {
   id: string
   stream: Duplex
-  /** What it was made with, which a grant that has changed since then does not change. */
+  /** Profile at creation, which a later grant does not change. */
   profile: SandboxProfile
 }
 
-/** A sandbox that says nothing for so long may have ended before its stream was opened. */
+/** A sandbox that is silent for so long may have ended before its stream was opened. */
 const SILENT_MS = 1_000
 
 /**
- * Make this slot's container run, whatever state it is in, and `connect` to it: running as it is,
- * paused → resume, stopped → start (in a new container if what the spec says has changed), missing
- * → a new container round the same volume, which must be there. A container that goes away
- * meanwhile is looked at afresh, twice. Rejects with a `SandboxError`.
+ * Brings this slot's container to running from any state, and calls `connect`: running as it is,
+ * paused → resume, stopped → start (in a new container if the spec has changed), missing → a new
+ * container for the same volume, which must exist. A container that disappears in between is
+ * retried twice. Rejects with a `SandboxError`.
  */
 export async function startContainer<T>(
   slot: LedgerSlot,
@@ -76,13 +75,12 @@ export async function startContainer<T>(
     } catch (error) {
       if (!(error instanceof SandboxError)) throw error
       failure = error
-      // Removed or stopped behind our back, or the name is taken by a container that is not to be
-      // seen.
+      // Removed or stopped by someone else, or the name is taken by an invisible container.
       if (error.code === 'sandbox_lost' || error.code === 'exists') {
         if (attempt === 1 && container) await endUnreachable(container.id, options.backend)
         continue
       }
-      // It runs, says the engine, but it may be frozen by something else.
+      // The engine reports it as running, but something else may have frozen it.
       if (
         error.code === 'timeout' &&
         container &&
@@ -90,8 +88,7 @@ export async function startContainer<T>(
         (await pauseAndResume(container, options))
       )
         continue
-      // A supervisor of another version, from before an upgrade: what runs in there cannot be
-      // reached any more.
+      // A supervisor of another version, from before an upgrade: its commands are unreachable.
       if (error.code !== 'protocol' || !container || !(await differs(container, slot, options, signal)))
         throw error
       await options.backend.stop(container.id)
@@ -101,9 +98,9 @@ export async function startContainer<T>(
 }
 
 /**
- * A stream to a container that ended just before it was opened waits for the next start, and says
- * nothing. Its end is what `connect` then rejects with. When the engine cannot tell, the
- * handshake's own deadline does.
+ * A stream to a container that ended just before it was opened is silent until the next start.
+ * Destroying it makes `connect` reject. When the engine does not know, the handshake's own deadline
+ * applies.
  */
 async function endIfStopped({ id, stream }: OpenSandbox, backend: SandboxBackend): Promise<void> {
   const state = await backend.inventory.inspect(id).then(
@@ -114,9 +111,9 @@ async function endIfStopped({ id, stream }: OpenSandbox, backend: SandboxBackend
 }
 
 /**
- * After a crash of the engine a container may run whose streams it closes at once, for ever: only a
- * new start helps. Seen with live-restore on 20.10. One that is not running any more is left to the
- * next attempt.
+ * After a crash of the engine it may close every stream to a running container at once: only a
+ * restart helps. Seen with live-restore on 20.10. A container that has stopped is left to the next
+ * attempt.
  */
 async function endUnreachable(id: string, backend: SandboxBackend): Promise<void> {
   if ((await backend.inventory.inspect(id))?.state === 'running') await backend.stop(id)
@@ -132,8 +129,8 @@ export async function containersOf(
 }
 
 /**
- * The second barrier behind the ledger: the engine has the owner in a container's name, so a
- * mixed-up ledger gives no user the files of another. Throws `ledger` and touches nothing.
+ * Second barrier after the ledger: the engine has the owner in a container's name, so a corrupt
+ * ledger gives no user the files of another. Throws `ledger` and changes nothing.
  */
 export function checkOwner(
   containers: readonly BackendSandbox[],
@@ -152,15 +149,15 @@ export function checkOwner(
   }
 }
 
-/** The newest generation that could not be made, because its name is taken by something else. */
+/** Newest generation that could not be created, because its name is taken by something else. */
 interface Tried {
   generation: number
 }
 
 /**
- * The container this slot should use, made or replaced where that is due. Older ones are removed.
- * Looked at again after one was made: of two that were made at once every controller keeps the
- * newest, and only then is it started.
+ * The slot's container, created or replaced where necessary; older ones are removed. Listed again
+ * after a creation: of two created at once every controller keeps the newest, and only then is it
+ * started.
  */
 async function current(
   slot: LedgerSlot,
@@ -178,7 +175,7 @@ async function current(
       newest && (made.has(newest.id) || !(await isOutdated(newest, slot, options, signal)))
         ? newest
         : undefined
-    // The new one exists before the old one goes, so the engine always knows the owner.
+    // The new one is created before the old one is removed, so the engine always knows the owner.
     if (!keep) {
       if (signal.aborted) throw new SandboxError('cancelled', 'Stopped waiting for the sandbox.')
       made.add((await create(slot, containers, options, signal, tried)).id)
@@ -200,8 +197,8 @@ function note(containers: readonly BackendSandbox[], { slot }: LedgerSlot, optio
 }
 
 /**
- * Finishes a claim that was cut off between ledger and engine: the name says whose it is before a
- * command runs.
+ * Finishes a claim interrupted between ledger and engine: the name shows the owner before a command
+ * runs.
  */
 async function owned(
   container: BackendSandbox,
@@ -220,7 +217,7 @@ async function pauseAndResume(container: BackendSandbox, { backend }: ContainerO
     await backend.pause(container.id)
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error
-    // What cannot be paused although it runs is frozen already, and only its end thaws it.
+    // A running container that cannot be paused is frozen already, and only its end thaws it.
     await backend.stop(container.id)
     return true
   }
@@ -230,7 +227,7 @@ async function pauseAndResume(container: BackendSandbox, { backend }: ContainerO
 
 const isIdle = ({ state }: BackendSandbox): boolean => state === 'stopped' || state === 'created'
 
-/** An engine would start it with an empty volume. One that runs holds its own. */
+/** An engine would start it with an empty volume. A running one holds its own. */
 export async function isWithoutVolume(
   container: BackendSandbox,
   { volume }: Pick<LedgerSlot, 'volume'>,
@@ -240,7 +237,7 @@ export async function isWithoutVolume(
   return isIdle(container) && !(await inventory.volumes.has(volume, signal))
 }
 
-/** Only a sandbox in which nothing runs moves to a new image. */
+/** Only an idle sandbox moves to a new image. */
 async function isOutdated(
   container: BackendSandbox,
   slot: LedgerSlot,
@@ -250,7 +247,7 @@ async function isOutdated(
   return isIdle(container) && (await differs(container, slot, options, signal))
 }
 
-/** Whether a container made now would be another one. */
+/** True when a container created now would differ. */
 export async function differs(
   container: BackendSandbox,
   slot: LedgerSlot,
@@ -262,8 +259,8 @@ export async function differs(
 }
 
 /**
- * The ledger decides which one comes next, so another controller that makes one just now makes this
- * one, under this name.
+ * The ledger assigns the generation, so another controller that creates one at the same time
+ * creates the same one, under this name.
  */
 async function create(
   slot: LedgerSlot,
@@ -273,7 +270,7 @@ async function create(
   tried: Tried,
 ): Promise<BackendSandbox> {
   const seen = existing.map((container) => generation(container, options.deploymentId))
-  // Before the ledger says that there was a container: a crash in between leaves it without one.
+  // Before the ledger records a container: a crash in between leaves the slot without one.
   if (slot.generation === 0 && existing.length === 0)
     await options.backend.inventory.volumes.ensure(
       specOf(slot, poolName(options.deploymentId, slot.slot), options),
@@ -302,7 +299,7 @@ export function ownerOf(
   return { tag: ownerTag(options.deploymentKey, slot.userId), generation }
 }
 
-/** What a container of this slot is made from now. */
+/** Current spec of this slot's container. */
 export function specOf(slot: LedgerSlot, name: string, options: ContainerOptions): SandboxSpec {
   const profile = options.profileFor?.(slot.userId) ?? 'default'
   return {
@@ -318,7 +315,7 @@ export function specOf(slot: LedgerSlot, name: string, options: ContainerOptions
   }
 }
 
-/** A stream to its sbxd, with the container running, whatever its state was. */
+/** Opens a stream to its sbxd and brings the container to running from any state. */
 export async function open(
   container: BackendSandbox,
   backend: SandboxBackend,

@@ -15,14 +15,11 @@ import { orAborted } from '#shared/async/or-aborted'
 export interface Warm {
   slot: LedgerSlot
   sandbox: ConnectedSandbox
-  /** Its stream is gone. */
+  /** Its stream has ended. */
   ended: boolean
 }
 
-/**
- * How long the first command may take in a new sandbox, in milliseconds: others wait behind it to
- * be made.
- */
+/** Milliseconds for the first command in a new sandbox, while others are queued to be created. */
 const READY_MS = 30_000
 
 export interface WarmContext extends ContainerOptions {
@@ -30,8 +27,8 @@ export interface WarmContext extends ContainerOptions {
 }
 
 /**
- * Connect to the container of a warm slot, in whatever state it is. Rejects with a `SandboxError`,
- * `fenced` when another controller has claimed it.
+ * Connects to the container of a warm slot, in any state. Rejects with a `SandboxError`, `fenced`
+ * when another controller has claimed it.
  */
 export async function openWarm(
   slot: LedgerSlot,
@@ -39,13 +36,13 @@ export async function openWarm(
   context: WarmContext,
   signal: AbortSignal,
 ): Promise<Warm> {
-  // First: after a failure the stream would stay open.
+  // First: a failure later would leave the stream open.
   const epoch = await context.ledger.nextEpoch()
-  // After the epoch: a claim that comes later has a greater one, and takes it over from us.
+  // After the epoch: a later claim has a greater one, and takes the sandbox over from us.
   const rows = await context.ledger.list()
   if (!rows.some((row) => row.slot === slot.slot && row.state === 'warm')) throw anothersError()
   const { id, stream, profile } = await open(container, context.backend, signal)
-  // `connectSandbox` proves by a round trip that it serves, not only that it runs.
+  // `connectSandbox` verifies by a round trip that it serves, not only that it runs.
   const sandbox = await connectSandbox({
     id,
     stream,
@@ -65,12 +62,10 @@ export async function openWarm(
   return { slot, sandbox, ended: false }
 }
 
-/**
- * It can run a command, and the slow first run of a program is over before a user waits.
- */
+/** Checks that it can run a command, so that the slow first run of a program precedes a user's. */
 async function checkReady(sandbox: ConnectedSandbox, signal: AbortSignal): Promise<void> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(READY_MS)])
-  // Not its own timeout: a program may hang where no signal reaches it.
+  // Not the command's own timeout: a program may hang where no signal reaches it.
   const { code, cause, stderr } = await orAborted(
     collect(sandbox, { command: ['/bin/bash', '-c', ':'] }),
     limit,
@@ -89,8 +84,8 @@ async function checkReady(sandbox: ConnectedSandbox, signal: AbortSignal): Promi
 }
 
 /**
- * Remove a slot that was never claimed: the engine must say so, then the ledger, which can not be
- * undone.
+ * Removes a slot that was never claimed: by the engine first, then by the ledger, which is
+ * irreversible.
  */
 export async function drain({ slot, volume }: LedgerSlot, context: WarmContext): Promise<void> {
   const { backend, ledger, deploymentId } = context
@@ -102,7 +97,7 @@ export async function drain({ slot, volume }: LedgerSlot, context: WarmContext):
   await ledger.release(slot)
 }
 
-/** Whether this container was never claimed, by its name on the engine. */
+/** True for a container that was never claimed, by its name on the engine. */
 export function hasPoolName(container: BackendSandbox, deploymentId: string): boolean {
   return parseName(deploymentId, container.name)?.kind === 'pool'
 }

@@ -7,7 +7,7 @@ import { LABEL } from '../names.ts'
 import type { SandboxLedger } from '../ledger.ts'
 import { knownSlot } from './slots.ts'
 
-/** An engine that is asked for hundreds at once lets some of them wait beyond their deadline. */
+/** With hundreds at once an engine delays some beyond their deadline. */
 const REMOVALS_AT_ONCE = 8
 
 interface Both {
@@ -15,32 +15,28 @@ interface Both {
   ledger: Pick<SandboxLedger, 'list'>
 }
 
-/** What the removal of workspaces needs. */
+/** Parameters of a removal. */
 export interface RemovalOptions extends ContainerOptions {
   log: RemovalLog
 }
 
-/** A workspace as an operator sees it. */
+/** One row of an operator's list. */
 interface ListedWorkspace {
   volume: string
   slot: string
   /**
-   * `claimed`: a user's. `warm`: in the pool. `nobody`: neither ledger nor engine knows
-   * whose it is.
+   * `claimed`: a user's. `warm`: in the pool. `nobody`: neither ledger nor engine knows an owner.
    */
   owner: 'claimed' | 'warm' | 'nobody'
   userId?: string
-  /** Epoch milliseconds: when it became this user's. */
+  /** Claim, in epoch milliseconds. */
   since?: number
   container?: { id: string; name: string; state: SandboxState }
 }
 
-/**
- * Every workspace there is, and slots whose volume is not there (yet). Rejects with a
- * `SandboxError`.
- */
+/** All workspaces, and slots whose volume does not exist (yet). Rejects with a `SandboxError`. */
 export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedWorkspace[]> {
-  // The volumes first: what is made meanwhile is missing from the list, and never looks ownerless.
+  // The volumes first: one created in between is missing from the list, and never looks ownerless.
   const volumes = await backend.inventory.volumes.list()
   const containers = await backend.list({})
   const rows = await ledger.list()
@@ -49,7 +45,7 @@ export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedW
     const row = rows.find((candidate) => candidate.volume === volume)
     const labels = volumes.find(({ name }) => name === volume)?.labels ?? {}
     const container = containers.find((candidate) => candidate.labels[LABEL.volume] === volume)
-    // A container that is named after its owner is adopted by their next acquire.
+    // A container named after its owner is adopted by their next acquire.
     const owner = row?.state === 'claimed' || (!row && container) ? 'claimed' : row ? 'warm' : 'nobody'
     return {
       volume,
@@ -62,7 +58,7 @@ export async function listWorkspaces({ backend, ledger }: Both): Promise<ListedW
   })
 }
 
-/** How many people’s sandboxes run or are paused, without the pool’s. */
+/** Number of users' sandboxes that run or are paused, without the pool's. */
 export async function countAwake(both: Both): Promise<number> {
   return (await listWorkspaces(both)).filter(
     ({ owner, container }) =>
@@ -70,10 +66,7 @@ export async function countAwake(both: Both): Promise<number> {
   ).length
 }
 
-/**
- * Volumes that no slot of the ledger and no container names: files of a ledger that was lost,
- * perhaps.
- */
+/** Volumes without a slot in the ledger or a container: perhaps files of a lost ledger. */
 export async function ownerlessVolumes(both: Both): Promise<BackendVolume[]> {
   const volumes = await both.backend.inventory.volumes.list()
   const nobodys = new Set(
@@ -83,8 +76,8 @@ export async function ownerlessVolumes(both: Both): Promise<BackendVolume[]> {
 }
 
 /**
- * Remove these volumes for good, on the word of a person. One that has an owner by now is left out.
- * Resolves with the names that were removed.
+ * Removes these volumes for good, on a person's request, except those that have an owner by now.
+ * Resolves with the removed names.
  */
 export async function pruneVolumes(names: readonly string[], options: RemovalOptions): Promise<string[]> {
   const wanted = (await ownerlessVolumes(options)).filter(({ name }) => names.includes(name))
@@ -94,8 +87,8 @@ export async function pruneVolumes(names: readonly string[], options: RemovalOpt
 }
 
 /**
- * Forget the slot of a user whose volume is missing, and remove the containers that are left of it,
- * on the word of a person. Resolves with the name of the volume, or undefined where it is there.
+ * Releases the slot of a user whose volume is missing, and removes its remaining containers, on a
+ * person's request. Resolves with the volume's name, or undefined where it exists.
  */
 export async function forgetMissing(userId: string, options: ContainerOptions): Promise<string | undefined> {
   const { backend, ledger } = options
@@ -104,13 +97,13 @@ export async function forgetMissing(userId: string, options: ContainerOptions): 
   const containers = await containersOf(slot.slot, options)
   checkOwner(containers, slot, options)
   for (const { id } of containers) await backend.remove(id)
-  // Not the volume: it may be restored just now.
+  // Not the volume: it may be in restoration.
   await ledger.release(slot.slot)
   return slot.volume
 }
 
 /**
- * Remove every container and every workspace of this deployment, on the word of a person. No
+ * Removes every container and every workspace of this deployment, on a person's request. No
  * controller may be running.
  */
 export async function purgeAll(options: RemovalOptions): Promise<{ containers: number; volumes: number }> {
@@ -124,7 +117,7 @@ export async function purgeAll(options: RemovalOptions): Promise<{ containers: n
   return { containers: containers.length, volumes: volumes.length }
 }
 
-/** A volume without our labels is left to the engine as it is. */
+/** A volume without our labels is removed by the engine as it is. */
 async function removeLabelled({ name, labels }: BackendVolume, options: RemovalOptions): Promise<void> {
   const slot = labels[LABEL.slot]
   const uid = Number(labels[LABEL.uid])

@@ -1,7 +1,7 @@
-/** What is said of the sandboxes of a deployment by the process that can see it. */
+/** Findings about a deployment's sandboxes, from the process that can see them. */
 import { check, type Finding } from '#shared/base/finding'
 
-/** A backend that isolates nothing. */
+/** For a backend without isolation. */
 export function judgeIsolation(backend: string): Finding {
   return check('warn', 'isolation', 'Isolation', false, {
     ok: '',
@@ -10,7 +10,7 @@ export function judgeIsolation(backend: string): Finding {
   })
 }
 
-/** Whether the agent has the gate's socket only. `host`: where it reaches the engine. */
+/** `isGate`: the agent has only the gate's socket. `host`: the engine's address for the agent. */
 export function judgeGate(group: 'must' | 'warn', isGate: boolean, host: string): Finding {
   return check(group, 'engine-gate', 'Engine gate', isGate, {
     ok: 'only the gate holds the engine’s socket',
@@ -22,8 +22,8 @@ export function judgeGate(group: 'must' | 'warn', isGate: boolean, host: string)
 export const OWNERLESS = { id: 'ownerless-volumes', name: 'Workspaces of nobody' } as const
 
 /**
- * Volumes are never removed by themselves; one without a known owner takes space until an operator
- * removes it.
+ * Volumes are never removed automatically; an ownerless one takes space until an operator removes
+ * it.
  */
 export function judgeOwnerless(volumes: readonly string[]): Finding {
   return check('warn', OWNERLESS.id, OWNERLESS.name, volumes.length === 0, {

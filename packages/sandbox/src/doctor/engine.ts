@@ -1,4 +1,4 @@
-/** What an engine says about itself, as findings. */
+/** Findings from an engine's description of itself. */
 import { unlimited } from '../backends/docker/capabilities.ts'
 import type { EngineDescription } from '../backends/docker/describe.ts'
 import { check, type Finding, report } from '#shared/base/finding'
@@ -6,7 +6,7 @@ import { judgeVersions } from './versions.ts'
 
 type EngineKind = 'Docker Engine' | 'Docker Desktop' | 'rootless Docker' | 'Podman'
 
-/** Which engine answers: several speak this protocol. */
+/** Several engines implement this API. */
 export function engineKind({ info, version }: EngineDescription): EngineKind {
   const component = (name: string): boolean =>
     (version.Components ?? []).some(({ Name }) => Name?.startsWith(name) === true)
@@ -17,17 +17,14 @@ export function engineKind({ info, version }: EngineDescription): EngineKind {
     : 'Docker Engine'
 }
 
-/** Known names of the two architectures that there are images and filters for. */
+/** Known names of the two supported architectures. */
 export function architecture(description: EngineDescription): 'x86-64' | 'arm64' | undefined {
   const name = description.info.Architecture ?? ''
   if (/^(x86_64|amd64)$/.test(name)) return 'x86-64'
   return /^(aarch64|arm64)$/.test(name) ? 'arm64' : undefined
 }
 
-/**
- * Everything that can be said without making a sandbox. `runtime`: the one that sandboxes will
- * have.
- */
+/** Findings that need no sandbox. `runtime`: that of future sandboxes. */
 export function judgeEngine(description: EngineDescription, runtime?: string): Finding[] {
   const { info, version } = description
   const kind = engineKind(description)

@@ -1,4 +1,4 @@
-/** Settings of the kernel that all sandboxes share, read from /proc and /sys of this machine. */
+/** Settings of the shared kernel, from /proc and /sys of this machine. */
 import type { StatsFs } from 'node:fs'
 import { readFile, statfs } from 'node:fs/promises'
 
@@ -9,12 +9,12 @@ interface Setting {
   id: string
   name: string
   path: string
-  /** What its text may be. */
+  /** Accepts the setting's text. */
   holds: (text: string) => boolean
   ok: string
   bad: (text: string) => string
   fix: string
-  /** A kernel without this file has nothing to close. */
+  /** For a kernel without this file, which has nothing to close. */
   absent?: string
 }
 
@@ -23,7 +23,7 @@ const atLeast =
   (text: string): boolean =>
     Number(text) >= least
 
-/** Of 64 sandboxes with the default limits. */
+/** Files of 64 sandboxes with the default limits. */
 const MOST_FILES = 64 * 512 * 4_096
 
 const SETTINGS: readonly Setting[] = [
@@ -158,7 +158,7 @@ const SETTINGS: readonly Setting[] = [
 const FLOOR_BYTES = 2 * 1024 ** 3
 const FLOOR_SHARE = 0.05
 
-/** What the text of one setting means, by its id. */
+/** Judges the text of one setting, by its id. */
 export function judgeSetting(id: string, text: string): Finding {
   const setting = SETTINGS.find((each) => each.id === id)
   if (setting === undefined) throw new TypeError(`There is no setting ${id}.`)
@@ -167,8 +167,8 @@ export function judgeSetting(id: string, text: string): Finding {
 }
 
 /**
- * The kernel's settings. `local`: whether the engine is on this machine; another one's kernel
- * cannot be read from here.
+ * Judges the kernel's settings. `local`: the engine is on this machine; another one's kernel cannot
+ * be read from here.
  */
 export async function judgeHost(local: boolean): Promise<Finding[]> {
   return Promise.all(
@@ -188,7 +188,7 @@ export async function judgeHost(local: boolean): Promise<Finding[]> {
   )
 }
 
-/** Room where the engine keeps volumes. `folder`: its data root, where that is on this machine. */
+/** Free space for the engine's volumes. `folder`: its data root, if it is on this machine. */
 export async function judgeDisk(folder: string | undefined): Promise<Finding[]> {
   const facts = folder === undefined ? undefined : await statfs(folder).catch(() => undefined)
   return facts
@@ -196,7 +196,7 @@ export async function judgeDisk(folder: string | undefined): Promise<Finding[]> 
     : [unknown('warn', 'disk', 'The engine’s disk', 'it cannot be seen from here')]
 }
 
-/** What statfs(2) says of a file system. One that has no fixed number of `files` says 0. */
+/** Judges statfs(2) of a file system. `files` is 0 for one without a fixed number. */
 export function judgeRoom(facts: Pick<StatsFs, 'bavail' | 'bsize' | 'files' | 'ffree' | 'type'>): Finding[] {
   const free = facts.bavail * facts.bsize
   const entries = facts.files === 0 ? 1 : facts.ffree / facts.files

@@ -1,7 +1,4 @@
-/**
- * Everything that can be found out about the machine that sandboxes will run on. Makes one sandbox
- * and removes it.
- */
+/** Findings about the machine that will run sandboxes. Creates one sandbox and removes it. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { release, tmpdir } from 'node:os'
@@ -20,7 +17,7 @@ import { judgeDisk, judgeHost } from './host.ts'
 import { judgeProof, probeSandbox } from '../controller/proof.ts'
 
 interface MachineOptions {
-  /** As in `DOCKER_HOST`; default the usual Unix socket. */
+  /** A `DOCKER_HOST` value; default the usual Unix socket. */
   dockerHost?: string
   tls?: EngineTls
   image: string
@@ -34,12 +31,12 @@ const BUILD_IMAGES = 'docker/build-images.sh'
 
 type EngineOptions = Pick<MachineOptions, 'dockerHost' | 'tls' | 'image' | 'runtime'>
 
-/** Every finding, `must` first. Never rejects: what cannot be asked is a finding. */
+/** All findings, `must` first. Never rejects: a failed query is a finding. */
 export function examineMachine(options: MachineOptions): Promise<Finding[]> {
   return examine(options, (at) => probe(options, at))
 }
 
-/** As `examineMachine`, beside sandboxes that are in use: none is made. */
+/** `examineMachine` next to sandboxes in use: creates none. */
 export function examineEngine(options: EngineOptions): Promise<Finding[]> {
   const { image } = options
   return examine(options, async (at) => [
@@ -58,7 +55,8 @@ async function examine(
   const at = { dockerHost, tls }
   try {
     const engine = await describeEngine(at)
-    // A virtual machine's kernel (Docker Desktop), or that behind a gate, is not this one.
+    // The kernel of a virtual machine (Docker Desktop), or of a host behind a gate, is not this
+    // one.
     const here =
       engine.local &&
       engineKind(engine) !== 'Docker Desktop' &&
@@ -75,7 +73,7 @@ async function examine(
   }
 }
 
-/** A sandbox made as for a person, in a deployment of its own that is gone afterwards. */
+/** Creates a sandbox as for a user, in a temporary deployment of its own. */
 async function probe(
   options: MachineOptions,
   at: { dockerHost?: string; tls?: EngineTls },

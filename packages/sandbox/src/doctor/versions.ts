@@ -1,17 +1,17 @@
-/** Known holes of engines and runtimes, and where Sandlot stands to each. */
+/** Known vulnerabilities of engines and runtimes. */
 import { check, type Finding, unknown } from '#shared/base/finding'
 
 interface Hole {
   id: string
   what: string
-  /** Versions that have the fix; one for each line of releases that got it. */
+  /** Versions with the fix, one per release line. */
   fixed: readonly string[]
 }
 
 /**
- * Sources: the advisories by their numbers. Holes that need the archive API, a build, images of
- * strangers or a network of the engine are not here, because Sandlot uses none of these;
- * docs/doctor.md has each of them with its reason.
+ * Sources: the advisories by their numbers. Vulnerabilities of the archive API, builds, foreign
+ * images or engine networks are omitted, because Sandlot uses none of these; docs/doctor.md lists
+ * each with its reason.
  */
 const ENGINE: readonly Hole[] = [
   { id: 'CVE-2019-14271', what: 'host code through docker cp', fixed: ['19.03.1'] },
@@ -31,7 +31,7 @@ const RUNC: readonly Hole[] = [
   },
 ]
 
-/** Numbers of a version, `-rc` before its release. Undefined for what is not one. */
+/** Numbers of a version, `-rc` before its release. Undefined for another text. */
 function parse(version: string): number[] | undefined {
   const match = /^v?(\d+)\.(\d+)(?:\.(\d+))?(?:-?rc\.?(\d+))?/.exec(version)
   if (!match) return undefined
@@ -52,10 +52,7 @@ function compare(one: readonly number[], other: readonly number[]): number {
   return 0
 }
 
-/**
- * Whether this version has a fix: at or above the fix of its own line of releases, or above every
- * fixed line.
- */
+/** True for a version at or above the fix of its own release line, or above every fixed line. */
 export function hasFix(version: string, fixed: readonly string[]): boolean | undefined {
   const mine = parse(version)
   const fixes = fixed.map((text) => parse(text) ?? []).toSorted(compare)

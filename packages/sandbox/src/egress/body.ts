@@ -6,10 +6,7 @@ import type { BodyFraming } from './request.ts'
 
 const LONGEST_LINE = 4_096
 
-/**
- * The bytes of a request's body without their framing. What comes after it stays unread in the
- * stream.
- */
+/** The bytes of a request's body without framing. Bytes after it stay unread in the stream. */
 export async function* readBody(
   stream: Duplex,
   framing: BodyFraming,
@@ -31,7 +28,7 @@ async function* readExactly(stream: Duplex, bytes: number, signal: AbortSignal):
 }
 
 /**
- * RFC 9112 section 7.1, and nothing that only some readers accept: no bare LF, no sign, no `0x`, no
+ * RFC 9112 section 7.1, and nothing that only some parsers accept: no bare LF, no sign, no `0x`, no
  * space.
  */
 async function* readChunked(stream: Duplex, signal: AbortSignal): AsyncGenerator<Buffer> {
@@ -44,7 +41,7 @@ async function* readChunked(stream: Duplex, signal: AbortSignal): AsyncGenerator
     if ((await readLine(stream, signal)) !== '')
       throw new EgressRefused('bad_request', 'a chunk is longer than it says.')
   }
-  // Trailers are read and not sent on.
+  // Trailers are read and not forwarded.
   for (let lines = 0; (await readLine(stream, signal)) !== ''; lines += 1)
     if (lines > 100) throw new EgressRefused('bad_request', 'the request has too many trailers.')
 }

@@ -9,11 +9,11 @@ export interface EgressBudgets {
   bytes: number
   /** Default one hour. */
   windowMs: number
-  /** How long one connection may live. Default one hour. */
+  /** Lifetime of one connection. Default one hour. */
   connectionMs: number
-  /** How long nothing may pass in either direction. Default five minutes. */
+  /** Maximum silence in both directions. Default five minutes. */
   idleMs: number
-  /** How long the head of a request, or the first bytes of TLS, may take. Default 15 s. */
+  /** Time for the head of a request, or the first bytes of TLS. Default 15 s. */
   requestMs: number
   /** Resolving and dialling together. Default 15 s. */
   connectMs: number
@@ -31,8 +31,8 @@ export const DEFAULT_BUDGETS: EgressBudgets = {
 }
 
 /**
- * A count within a span of time that begins anew when the span is over. Times in milliseconds, any
- * clock that only grows.
+ * Counts within a span of time and restarts when it is over. Times in milliseconds, on any
+ * monotonic clock.
  */
 function counter(limit: number, spanMs: number, now: () => number) {
   let begun = now()
@@ -43,7 +43,7 @@ function counter(limit: number, spanMs: number, now: () => number) {
     used = 0
   }
   return {
-    /** False when this is more than is left; it counts nevertheless. */
+    /** False when this exceeds the rest; it counts nevertheless. */
     take(amount: number): boolean {
       roll()
       used += amount
@@ -57,17 +57,17 @@ function counter(limit: number, spanMs: number, now: () => number) {
   }
 }
 
-/** What one user may use. */
+/** Budget of one user. */
 export interface UserBudget {
   readonly open: number
   /**
-   * A place for one more connection; give it back once. Throws `EgressRefused` when a budget is
-   * used up.
+   * A slot for one more connection; release it once. Throws `EgressRefused` when a budget is used
+   * up.
    */
   enter(): () => void
-  /** Count bytes that passed. Throws `byte_budget` when they are more than is left. */
+  /** Counts transferred bytes. Throws `byte_budget` when they exceed the rest. */
   count(bytes: number): void
-  /** Milliseconds until it makes sense to try again. */
+  /** Milliseconds until a retry makes sense. */
   retryAfterMs(reason: string): number
 }
 

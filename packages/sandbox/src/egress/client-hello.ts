@@ -1,21 +1,18 @@
-/** What the first bytes of a connection are, as far as they have come. */
+/** Classification of the bytes that a connection has sent so far. */
 type FirstBytes =
   | { kind: 'more' }
   | { kind: 'other' }
-  /** A TLS ClientHello; the server name in it, when there is one that can be read. */
+  /** A TLS ClientHello, with its server name when a readable one is present. */
   | { kind: 'tls'; name: string | undefined }
 
 const HANDSHAKE = 22
 const CLIENT_HELLO = 1
 const SERVER_NAME = 0
-/**
- * Longer ones, and ones in more pieces, exist on paper only; what has come is read again with every
- * byte.
- */
+/** Longer ones do not occur in practice; the bytes so far are parsed again with every new one. */
 const LONGEST_HELLO = 16 * 1024
 const MOST_RECORDS = 1_024
 
-/** Look at the beginning of a connection (RFC 8446 sections 4.1.2 and 5.1, RFC 6066 section 3). */
+/** Parses the beginning of a connection (RFC 8446 sections 4.1.2 and 5.1, RFC 6066 section 3). */
 export function readClientHello(bytes: Buffer): FirstBytes {
   const hello = Buffer.alloc(Math.min(bytes.length, LONGEST_HELLO))
   let have = 0
@@ -43,7 +40,7 @@ export function readClientHello(bytes: Buffer): FirstBytes {
   }
 }
 
-/** A position in bytes that says undefined, never throws, beyond their end. */
+/** A position in bytes that returns undefined past their end and never throws. */
 function cursor(bytes: Buffer) {
   let at = 0
   return {

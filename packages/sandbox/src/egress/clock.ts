@@ -2,18 +2,16 @@ import type { EgressBudgets } from './budget.ts'
 import type { EgressReason } from '../sandbox.ts'
 import { EgressRefused } from './refusal.ts'
 
-/**
- * The times of one connection: its whole life, the stage it is in, and how long nothing has passed.
- */
+/** Time limits of one connection: its lifetime, its current stage, and its silence. */
 export interface ConnectionClock {
-  /** Aborted with an `EgressRefused` when one of the times is up, or by `end`. */
+  /** Aborted with an `EgressRefused` when a limit is reached, or by `end`. */
   readonly signal: AbortSignal
-  /** From now on this is waited for, at most so long. `reason`: default `too_slow`. */
+  /** Starts a stage with this limit. `reason`: default `too_slow`. */
   stage(ms: number, what: string, reason?: EgressReason): void
-  /** From now on bytes pass; `touch` says that some did. */
+  /** Starts the stage in which bytes pass; call `touch` for each transfer. */
   passing(): void
   touch(): void
-  /** Stop everything that waits. Idempotent. */
+  /** Stops all limits. Idempotent. */
   end(reason?: unknown): void
 }
 

@@ -3,9 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { EgressRefused } from './refusal.ts'
 
 const MOST_TRIED = 4
-/**
- * One write at a time: a server that does not read must not leave us with a queue of single bytes.
- */
+/** One write at a time: a server that does not read must not leave us a queue of single bytes. */
 const ONE_WRITE = { writableHighWaterMark: 1 }
 
 export interface Dialled {
@@ -14,8 +12,8 @@ export interface Dialled {
 }
 
 /**
- * A connection to the first of these addresses that takes one. They are addresses, not names:
- * nothing is looked up again. Rejects with `unreachable`, or with the signal's reason.
+ * Connects to the first of these addresses that accepts. Addresses, not names: nothing is resolved
+ * again. Rejects with `unreachable`, or with the signal's reason.
  */
 export async function dial(
   addresses: readonly string[],

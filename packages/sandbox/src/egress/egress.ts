@@ -10,14 +10,12 @@ import type { Duplex } from 'node:stream'
 
 /** One connection of a user's sandbox, at its end. */
 interface EgressAudit extends ConnectionRecord {
-  /** Epoch milliseconds of its beginning. */
+  /** Start, in epoch milliseconds. */
   at: number
   userId: string
-  /** The command that made it, where that is known. */
+  /** The command that opened it, if known. */
   commandId?: string
-  /**
-   * How many connections this record stands for; absent: one. Only of those that a budget kept out.
-   */
+  /** Connections that this record stands for; absent: one. Only for those refused by a budget. */
   count?: number
 }
 
@@ -26,60 +24,60 @@ interface EgressRefusedEvent {
   type: 'egress_refused'
   at: number
   userId: string
-  /** Absent: it cannot be said which of the sandbox's commands it was. */
+  /** Absent: unknown which of the sandbox's commands it was. */
   commandId?: string
   /** Absent when the request could not be read. */
   host?: string
   port?: number
   reason: EgressReason
-  /** How many connections this stands for; absent: one. */
+  /** Connections that this event stands for; absent: one. */
   count?: number
 }
 
 export interface EgressOptions extends EgressPolicyOptions, UserRulesOptions {
-  /**
-   * How often it is looked whether open connections would still be let through. Default 1,000 ms.
-   */
+  /** Interval at which open connections are checked against the rules. Default 1,000 ms. */
   lookAgainMs?: number
   /**
-   * Told of every connection at its end; must not throw. Of those that a budget kept out at most
+   * Called at the end of every connection; must not throw. For those refused by a budget at most
    * once a second, with their number.
    */
   audit?: (record: EgressAudit) => void
   /**
-   * Told of every refusal, at once; must not throw. Of those that a budget kept out as `audit` is.
+   * Called at every refusal, at once; must not throw. For those refused by a budget as `audit` is.
    */
   onRefused?: (event: EgressRefusedEvent) => void
 }
 
-/** The way out of one user's sandbox, whatever stream leads to it at the moment. */
+/** Egress of one user's sandbox, over whatever stream is open to it. */
 export interface UserEgress {
   /**
-   * How many connections the listener inside may keep open; a little more than the budget, which
-   * answers better.
+   * Connections that the listener inside may keep open: slightly more than the budget, which gives
+   * a better answer.
    */
   readonly connections: number
-  /** What a command needs to find the way out at this port of the loopback interface. */
+  /**
+   * Environment variables that point a command to the proxy at this port of the loopback interface.
+   */
   environment(commandId: string, port: number): Record<string, string>
   /** A connection from inside. Never rejects. */
   serve(stream: Duplex): Promise<void>
-  /** So many connections were refused inside, for want of room there. */
+  /** Connections that sbxd refused because it had no room. */
   refusedInside(count: number): void
-  /** This command runs: connections may be its. */
+  /** This command has started: connections may be its own. */
   began(commandId: string): void
-  /** It does not run any more; the hosts that were refused to it, each once. */
+  /** It has ended. Returns the hosts refused to it, each once. */
   ended(commandId: string): RefusedHost[]
 }
 
 export interface Egress {
   /**
-   * The same one for the same user, so that budgets outlive a stream. Undefined: this user has no
-   * way out.
+   * The same object for the same user, so that budgets outlive a stream. Undefined: this user has
+   * no egress.
    */
   forUser(userId: string): UserEgress | undefined
 }
 
-/** Most hosts that are named with one command, and most commands that are remembered. */
+/** Maximum hosts reported with one command, and commands remembered. */
 const MOST_HOSTS = 32
 const MOST_COMMANDS = 1_024
 const MORE_THAN_BUDGET = 32
@@ -87,7 +85,7 @@ const REPEAT_MS = 1_000
 const LOOK_AGAIN_MS = 1_000
 const NOT_THROUGH_PROXY = 'localhost,127.0.0.1,::1'
 
-/** Throws `SandboxError` `invalid_arguments` for options that cannot be. */
+/** Throws `invalid_arguments` for invalid options. */
 export function createEgress(options: EgressOptions): Egress {
   const policy = createPolicy(options)
   const users = new Map<string, UserEgress>()
@@ -148,9 +146,7 @@ function createUserEgress(userId: string, policy: EgressPolicy, options: EgressO
   }
 }
 
-/**
- * Reports the first of a kind at once and its repeats as a number: a program makes them for free.
- */
+/** Reports the first of a kind at once and repeats as a count: a program causes them for free. */
 function countRepeats(tell: (reason: EgressReason, count: number) => void) {
   const waiting = new Map<EgressReason, number>()
   const say = (reason: EgressReason, count: number): void => {
@@ -169,7 +165,7 @@ function countRepeats(tell: (reason: EgressReason, count: number) => void) {
   }
 }
 
-/** Which commands run, and what was refused to them. */
+/** Running commands, and the hosts refused to each. */
 function createCommands() {
   const running = new Map<string, Map<string, RefusedHost>>()
   return {
@@ -182,9 +178,8 @@ function createCommands() {
       return hosts
     },
     /**
-     * The command's id is the user name in its proxy's address. A program that does not say it
-     * belongs to the only command there is. It is a hint among commands of one user, nothing is
-     * decided by it.
+     * The command's id is the user name in its proxy's address. A connection without one belongs to
+     * the only running command. It is a hint among one user's commands; no decision depends on it.
      */
     owner(proxyUser: string | undefined): string | undefined {
       if (proxyUser !== undefined) return running.has(proxyUser) ? proxyUser : undefined
@@ -200,8 +195,8 @@ function createCommands() {
 }
 
 /**
- * In both spellings, for every program reads another one. The password is there only because some
- * ask for a missing one.
+ * In both spellings, because programs differ. The password is present only because some ask for a
+ * missing one.
  */
 function proxyEnvironment(commandId: string, port: number): Record<string, string> {
   const proxy = `http://${commandId}:sandbox@127.0.0.1:${port}`
@@ -212,9 +207,9 @@ function proxyEnvironment(commandId: string, port: number): Record<string, strin
     https_proxy: proxy,
     NO_PROXY: NOT_THROUGH_PROXY,
     no_proxy: NOT_THROUGH_PROXY,
-    // git would otherwise keep the user name to itself until it is asked.
+    // git would otherwise send the user name only after a challenge.
     GIT_HTTP_PROXY_AUTHMETHOD: 'basic',
-    // Node's own fetch looks at the variables only then.
+    // Node's own fetch reads the variables only with this one.
     NODE_USE_ENV_PROXY: '1',
   }
 }

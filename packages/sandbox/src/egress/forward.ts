@@ -10,7 +10,7 @@ import { EgressRefused } from './refusal.ts'
 import type { Meter } from './relay.ts'
 import type { ProxyRequest } from './request.ts'
 
-/** Headers of an answer that were meant for us. */
+/** Headers of an answer that are addressed to the proxy. */
 const NOT_PASSED_ON: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -22,7 +22,7 @@ const NOT_PASSED_ON: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Methods that usually have no body: of these Node announces none. */
+/** Methods that usually have no body: Node announces none for them. */
 const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])
 
 interface Forwarding {
@@ -32,11 +32,14 @@ interface Forwarding {
   credential: Required<EgressCredential> | undefined
   meter: Meter
   clock: ConnectionClock
-  /** The first byte of the answer is about to be sent: from now on nothing else can be answered. */
+  /** Called before the first byte of the answer is sent: no other answer is possible afterwards. */
   onAnswer: () => void
 }
 
-/** One HTTP request, written anew, and its answer. One per connection: it ends with the answer. */
+/**
+ * Rewrites and sends one HTTP request, and passes its answer back. One per connection, which ends
+ * with the answer.
+ */
 export async function forward(job: Forwarding): Promise<void> {
   const { client, request, socket, clock } = job
   clock.passing()
@@ -51,7 +54,7 @@ export async function forward(job: Forwarding): Promise<void> {
   sent.on('error', () => {})
   const stop = (): void => void sent.destroy()
   clock.signal.addEventListener('abort', stop, { once: true })
-  // A program that goes away is noticed even without a pending read.
+  // Detects a program that disconnects even without a pending read.
   client.once('close', stop)
   const answered = answerOf(sent, clock.signal)
   answered.catch(() => {})
@@ -95,7 +98,7 @@ async function sendBody(sent: ClientRequest, { client, request, meter, clock }: 
 function answerOf(sent: ClientRequest, signal: AbortSignal): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     sent.once('response', resolve)
-    // 101: what comes next would be no HTTP. Nothing asked for it, for Upgrade is not sent on.
+    // 101: the bytes after it are not HTTP. Nothing requested it, because Upgrade is not forwarded.
     sent.once('upgrade', (_answer, socket) => {
       socket.destroy()
       reject(new EgressRefused('bad_answer', 'the server changed to another protocol.'))

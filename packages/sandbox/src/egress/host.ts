@@ -1,9 +1,6 @@
 import { domainToASCII } from 'node:url'
 
-/**
- * A host name and a port as the policy decides on them: the name in lower case, ASCII, without a
- * dot at its end.
- */
+/** Host name and port for the policy: the name in lower-case ASCII, without a trailing dot. */
 export interface Authority {
   host: string
   port: number
@@ -12,14 +9,14 @@ export interface Authority {
 const LONGEST_NAME = 253
 const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 /**
- * What a URL parser would read as a number, and so as an IPv4 address: decimal, octal, hexadecimal.
+ * Labels that a URL parser reads as a number, hence as an IPv4 address: decimal, octal,
+ * hexadecimal.
  */
 const NUMBER = /^(?:\d+|0x[0-9a-f]*)$/
 
 /**
- * The one spelling of a host name, or why it is none. What comes from inside must be ASCII already:
- * a program that means another name has to say so in the form that goes on the wire. Addresses in
- * any notation are no names.
+ * The canonical spelling of a host name, or why it is none. Names from inside must be ASCII
+ * already, in the form used on the wire. Addresses in any notation are not names.
  */
 export function readHost(text: string): { host: string } | { problem: string } {
   const host = text.toLowerCase().replace(/\.$/, '')

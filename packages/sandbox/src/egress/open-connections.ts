@@ -6,20 +6,20 @@ import type { UserPolicy } from './user-rules.ts'
 interface Open {
   authority: Authority
   end: (why: unknown) => void
-  /** Looks in a row at which the rules could not be read. */
+  /** Consecutive checks at which the rules could not be read. */
   unread: number
 }
 
-/** For so many looks rules are waited for; what has not come by then cannot be read. */
+/** Checks for which rules may be pending; after that they count as unreadable. */
 const READ_LOOKS = 5
 
-/** At so many a connection is ended: a rule that denies it may be among the unreadable ones. */
+/** At so many a connection is closed: a rule that denies it may be among the unreadable ones. */
 const MOST_UNREAD = 5
 
 /**
- * The connections of one user that are open. They are looked at again from time to time: one that
- * would not be let through any more (a rule was revoked, or made, or is over) is ended with that
- * reason, and all when the rules cannot be read for `MOST_UNREAD` looks.
+ * Open connections of one user, checked again at intervals. One that the rules no longer allow (one
+ * was revoked, added or expired) is closed with that reason, and all of them when the rules are
+ * unreadable for `MOST_UNREAD` checks.
  */
 export function createOpenConnections(policy: UserPolicy, everyMs: number) {
   const open = new Set<Open>()
@@ -30,7 +30,7 @@ export function createOpenConnections(policy: UserPolicy, everyMs: number) {
     try {
       decide = await orAborted(policy.decide(), AbortSignal.timeout(READ_LOOKS * everyMs))
     } catch (cause) {
-      // New connections are refused at once. A short failure of the rule store does not end open
+      // New connections are refused at once. A short failure of the rule store does not close open
       // ones.
       for (const one of open) {
         one.unread += 1
@@ -58,8 +58,8 @@ export function createOpenConnections(policy: UserPolicy, everyMs: number) {
   }
   return {
     /**
-     * From before it is decided on, so that what is revoked meanwhile is seen. Call what it answers
-     * when it is over.
+     * Call it before the decision, so that a revocation in between is noticed. Call the returned
+     * function at the end.
      */
     add(authority: Authority, end: (why: unknown) => void): () => void {
       const one = { authority, end, unread: 0 }

@@ -12,11 +12,10 @@ import { resolveName } from './resolve.ts'
 import { readRules, type Rules } from './rules.ts'
 
 /**
- * A header that the controller adds for one host. Only to plain HTTP requests: nothing can be added
- * inside TLS.
+ * A header that the controller adds for one host. Only to plain HTTP requests: TLS is opaque to it.
  */
 export interface EgressCredential {
-  /** Default `authorization`. What the program inside sent under this name is replaced. */
+  /** Default `authorization`. Replaces a header of this name that the program sent. */
   header?: string
   value: string
 }
@@ -26,15 +25,12 @@ export interface EgressPolicyOptions {
    * `example.org`, `*.example.org`, with `:port` or for 80 and 443, or names of `EGRESS_PRESETS`.
    */
   allow: readonly string[]
-  /**
-   * Addresses and networks that may be dialled although they are not public: a mirror of one's own,
-   * a test's server.
-   */
+  /** Non-public addresses and networks that may be dialled: a private mirror, a test's server. */
   allowAddresses?: readonly string[]
-  /** Host → what to add. Never enters a sandbox. */
+  /** Host → header. Never enters a sandbox. */
   credentials?: Readonly<Record<string, EgressCredential>>
   budgets?: Partial<EgressBudgets>
-  /** All addresses of a name. Default: what the name servers of this machine say. */
+  /** All addresses of a name. Default: asks the name servers of this machine. */
   resolve?: (host: string) => Promise<readonly string[]>
 }
 
@@ -42,15 +38,12 @@ export interface EgressPolicy {
   readonly budgets: EgressBudgets
   /** By `list`, default `allow`. Throws `EgressRefused` `not_allowed` or `port`. */
   check(authority: Authority, list?: Rules): void
-  /** The addresses to dial, every one of them checked. Throws `EgressRefused`. */
+  /** The addresses to dial, all of them checked. Throws `EgressRefused`. */
   addresses(authority: Authority, signal: AbortSignal): Promise<readonly string[]>
   credential(host: string): Required<EgressCredential> | undefined
 }
 
-/**
- * Throws `SandboxError` `invalid_arguments` for what cannot be a rule, an address, a header or a
- * budget.
- */
+/** Throws `invalid_arguments` for an invalid rule, address, header or budget. */
 export function createPolicy(options: EgressPolicyOptions): EgressPolicy {
   const rules = readRules(options.allow)
   const isAllowedAddress = readAddressList(options.allowAddresses ?? [])
@@ -134,10 +127,7 @@ function readBudgets(given: Partial<EgressBudgets>): EgressBudgets {
   return budgets
 }
 
-/**
- * A list of single addresses and networks (`10.1.0.0/16`). Throws `invalid_arguments` for what is
- * neither.
- */
+/** Single addresses and networks (`10.1.0.0/16`). Throws `invalid_arguments` for anything else. */
 export function readAddressList(entries: readonly string[]): (address: string) => boolean {
   const list = new BlockList()
   for (const entry of entries) {

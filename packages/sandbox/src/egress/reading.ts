@@ -5,10 +5,7 @@ import { HEAD_BYTES } from './request.ts'
 
 const END_OF_HEAD = Buffer.from('\r\n\r\n')
 
-/**
- * Wait for one of these events, or for the stream to be over, or for the signal; listeners do not
- * stay.
- */
+/** Waits for one of these events, the stream's end or the signal, and removes its listeners. */
 function waitFor(stream: Readable | Writable, event: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void) => (): void => {
@@ -25,7 +22,7 @@ function waitFor(stream: Readable | Writable, event: string, signal: AbortSignal
 }
 
 /**
- * The next bytes, or undefined at their end. Rejects with `broken` when the stream was destroyed
+ * The next bytes, or undefined at the end. Rejects with `broken` when the stream was destroyed
  * before its end, and with the signal's reason.
  */
 export async function readChunk(stream: Readable, signal: AbortSignal): Promise<Buffer | undefined> {
@@ -41,7 +38,8 @@ export async function readChunk(stream: Readable, signal: AbortSignal): Promise<
 }
 
 /**
- * Write, and wait until more may be written. Rejects with `broken` when the stream is destroyed.
+ * Writes, and resolves when more may be written. Rejects with `broken` when the stream is
+ * destroyed.
  */
 export async function writeChunk(
   stream: Writable,
@@ -54,9 +52,9 @@ export async function writeChunk(
 }
 
 /**
- * The head of a request with its empty line; what came after it is put back. Undefined when the
- * connection ended before its first byte. Throws `bad_request` for bytes that can be no head, as
- * soon as that is sure.
+ * The head of a request with its empty line; bytes after it are put back. Undefined when the
+ * connection ended before its first byte. Throws `bad_request` as soon as the bytes cannot be a
+ * head.
  */
 export async function readHead(stream: Duplex, signal: AbortSignal): Promise<string | undefined> {
   let bytes: Buffer = Buffer.alloc(0)
@@ -77,13 +75,11 @@ export async function readHead(stream: Duplex, signal: AbortSignal): Promise<str
   }
 }
 
-/**
- * Lines end in CR LF and in nothing else; another protocol (TLS, SOCKS) is seen at its first byte.
- */
+/** Lines end in CR LF only; another protocol (TLS, SOCKS) is detected at its first byte. */
 function checkLines(head: Buffer, from: number): void {
   const first = head[0] ?? 0
   if (first < 0x21 || first > 0x7e) throw new EgressRefused('bad_request', 'this is not HTTP.')
-  // One byte back, as a CR is judged by what follows. No further: heads may come in pieces of one
+  // One byte back, because a CR is judged by the next byte. No further: heads may arrive byte by
   // byte.
   for (let at = Math.max(0, from - 1); at < head.length; at += 1) {
     const byte = head[at]

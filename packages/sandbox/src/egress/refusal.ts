@@ -18,7 +18,7 @@ const STATUS: Record<EgressReason, string> = {
   too_slow: '408 Request Timeout',
 }
 
-/** Reasons that are a decision about a host: what the result of a command names. */
+/** Reasons that are decisions about a host: the result of a command names them. */
 const ABOUT_HOSTS: ReadonlySet<EgressReason> = new Set([
   'not_allowed',
   'denied',
@@ -28,7 +28,7 @@ const ABOUT_HOSTS: ReadonlySet<EgressReason> = new Set([
   'other_name',
 ])
 
-/** Reasons that are our decision; the others are things that went wrong. */
+/** Reasons that are our decision; the others are failures. */
 const DECIDED: ReadonlySet<EgressReason> = new Set([
   ...ABOUT_HOSTS,
   'bad_request',
@@ -39,13 +39,13 @@ const DECIDED: ReadonlySet<EgressReason> = new Set([
 ])
 
 /**
- * A request that is not carried out. `message` is said to the program inside and names nothing of
- * the controller.
+ * A refused or failed request. `message` goes to the program inside and names nothing of the
+ * controller.
  */
 export class EgressRefused extends Error {
   override readonly name = 'EgressRefused'
   readonly reason: EgressReason
-  /** The rule that refused it, when one did. */
+  /** The rule that refused it, if one did. */
   readonly ruleId: string | undefined
 
   constructor(reason: EgressReason, message: string, options?: ErrorOptions & { ruleId?: string }) {
@@ -63,9 +63,7 @@ export function isDecision(reason: EgressReason): boolean {
   return DECIDED.has(reason)
 }
 
-/**
- * The whole HTTP answer to a request that is refused. Budgets say when to come again, in seconds.
- */
+/** The whole HTTP answer to a refused request. For a budget it says when to retry, in seconds. */
 export function refusalAnswer(refused: EgressRefused, retryAfterS: number): string {
   const body = `Sandlot: ${refused.message}\n`
   const status = STATUS[refused.reason]

@@ -5,16 +5,13 @@ import type { ConnectionClock } from './clock.ts'
 import { readChunk, writeChunk } from './reading.ts'
 import { EgressRefused } from './refusal.ts'
 
-/** What passes, counted before it is passed on. Each throws when a budget is used up. */
+/** Counts bytes before they are forwarded. Each method throws when a budget is used up. */
 export interface Meter {
   up(bytes: number): void
   down(bytes: number): void
 }
 
-/**
- * Bytes in both directions until both have ended, each in its own time. Rejects when one breaks or
- * a budget is used up.
- */
+/** Relays both directions until each has ended. Rejects when one breaks or a budget is used up. */
 export async function relay(
   client: Duplex,
   server: Duplex,
@@ -47,9 +44,8 @@ async function copy(
 }
 
 /**
- * What a program says first in a tunnel to port 443 must be TLS, for the name that was asked for:
- * on the same address other names may live. The bytes stay in the stream. Throws `not_tls` or
- * `other_name`.
+ * The first bytes in a tunnel to port 443 must be TLS for the requested name: other names may share
+ * the address. The bytes stay in the stream. Throws `not_tls` or `other_name`.
  */
 export async function checkTls(client: Duplex, host: string, signal: AbortSignal): Promise<void> {
   let bytes: Buffer = Buffer.alloc(0)
@@ -60,7 +56,7 @@ export async function checkTls(client: Duplex, host: string, signal: AbortSignal
     if (first.kind === 'other' || (!chunk && bytes.length > 0))
       throw new EgressRefused('not_tls', `only TLS may be spoken to ${host} on port 443.`)
     if (first.kind === 'more' && chunk) continue
-    // Without a name the server would choose one; and which one cannot be known here.
+    // Without a name the server would choose one, unknown to us.
     if (first.kind === 'tls' && first.name !== host)
       throw new EgressRefused(
         'other_name',

@@ -6,12 +6,12 @@ export const HEAD_BYTES = 64 * 1024
 const MOST_HEADERS = 200
 
 /**
- * In capitals: a method is what it is letter by letter, but servers and HTTP clients turn `connect`
- * into CONNECT.
+ * In capitals: methods are case-sensitive, but servers and HTTP clients turn `connect` into
+ * CONNECT.
  */
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]{1,32}$/
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** A field value: tabs, spaces, what can be seen, and bytes above ASCII. */
+/** A field value: tabs, spaces, visible characters, and bytes above ASCII. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 const PATH = /^[\x21\x22\x24-\x7e]*$/
 
@@ -22,29 +22,26 @@ interface HeaderField {
 
 export type BodyFraming = { kind: 'none' } | { kind: 'length'; bytes: number } | { kind: 'chunked' }
 
-/** One request, read in the only way it can be read. */
+/** One request, parsed unambiguously. */
 export interface ProxyRequest {
   /** `connect`: a tunnel; `forward`: one HTTP request that the controller sends on. */
   kind: 'connect' | 'forward'
   method: string
   authority: Authority
-  /** In origin form, with `/` at its beginning; empty for a tunnel. */
+  /** In origin form, beginning with `/`; empty for a tunnel. */
   path: string
   minor: 0 | 1
-  /** What may be sent on: without Host, framing, and everything that is meant for a proxy. */
+  /** Headers to forward: without Host, framing, and those addressed to a proxy. */
   headers: readonly HeaderField[]
   body: BodyFraming
   expectsContinue: boolean
-  /** The user name given to the proxy, when there is one. */
+  /** The user name sent to the proxy, if any. */
   proxyUser: string | undefined
 }
 
 const ECHOING: ReadonlySet<string> = new Set(['TRACE', 'TRACK'])
 
-/**
- * Headers that are about one connection or about framing: only the controller sends them to a
- * server.
- */
+/** Headers of one connection or of framing: only the controller sends them to a server. */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -61,9 +58,9 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The head of a request, up to and with its empty line, as `latin1`. `tunnelled`: inside a tunnel
- * to port 80, where requests are in origin form and go to that authority only. Throws
- * `EgressRefused` `bad_request` for everything that two readers could read in two ways.
+ * `head`: with its empty line, as `latin1`. `tunnelled`: inside a tunnel to port 80, where requests
+ * are in origin form and go to that authority only. Throws `EgressRefused` `bad_request` for
+ * everything that two parsers could read differently.
  */
 export function readRequest(head: string, tunnelled?: Authority): ProxyRequest {
   const lines = head.slice(0, -4).split('\r\n')
@@ -71,7 +68,7 @@ export function readRequest(head: string, tunnelled?: Authority): ProxyRequest {
   const minor = /^HTTP\/1\.([01])$/.exec(version)?.[1]
   if (more.length > 0 || minor === undefined) bad('the first line is not "METHOD target HTTP/1.1"')
   if (!METHOD.test(method)) bad('the method is not a word in capitals')
-  // The answer would hold what the controller adds to the request.
+  // The answer would contain the headers that the controller adds.
   if (ECHOING.has(method)) bad(`${method} is not passed on`)
   const fields = readFields(lines.slice(1))
   const { authority, path } = readTarget(method, target, tunnelled)
@@ -146,9 +143,7 @@ function authorityOf(text: string, defaultPort: number | undefined): Authority {
   return 'problem' in read ? bad(read.problem) : read
 }
 
-/**
- * Host must say the same as the target: a reader of either must reach the same server.
- */
+/** Host must equal the target: a reader of either must reach the same server. */
 function checkHost(fields: readonly HeaderField[], authority: Authority, needed: boolean): void {
   const host = one(fields, 'host')
   if (host === undefined) {
@@ -189,7 +184,7 @@ function endToEnd(fields: readonly HeaderField[]): HeaderField[] {
   })
 }
 
-/** The user name of Basic credentials; anything else says nothing to us. */
+/** The user name of Basic credentials; other credentials are ignored. */
 function readProxyUser(fields: readonly HeaderField[]): string | undefined {
   const match = /^basic +([A-Za-z0-9+/]+=*)$/i.exec(all(fields, 'proxy-authorization')[0] ?? '')
   return match?.[1] === undefined

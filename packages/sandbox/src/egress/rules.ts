@@ -3,10 +3,7 @@ import { domainToASCII } from 'node:url'
 import { SandboxError } from '../errors.ts'
 import { type Authority, readAuthority } from './host.ts'
 
-/**
- * Named lists that may stand in an allow-list. Each host is there because a client of that
- * ecosystem asks it.
- */
+/** Named lists for an allow-list. Each host is there because a client of that ecosystem asks it. */
 const EGRESS_PRESETS = {
   'package-registries': [
     'registry.npmjs.org',
@@ -42,7 +39,7 @@ const EGRESS_PRESETS = {
 const USUAL_PORTS: readonly number[] = [80, 443]
 
 interface Rule {
-  /** The name itself, or what its end must be, with the dot. */
+  /** The name itself, or its required suffix with the dot. */
   name: string
   below: boolean
   ports: readonly number[]
@@ -55,8 +52,7 @@ export interface Rules {
 
 /**
  * An allow-list: exact names, `*.name` for everything below a name (not the name itself), both with
- * an optional `:port`, and names of presets. Throws `invalid_arguments` for an entry that is none
- * of these.
+ * an optional `:port`, and names of presets. Throws `invalid_arguments` for any other entry.
  */
 export function readRules(entries: readonly string[]): Rules {
   const rules = entries.flatMap((entry) => {
@@ -72,11 +68,11 @@ export function readRules(entries: readonly string[]): Rules {
   }
 }
 
-/** An operator may write a name as people do; what is compared is its ASCII form. */
+/** Operators may use Unicode names; the ASCII form is compared. */
 function readRule(entry: string): Rule {
   const below = entry.startsWith('*.')
   const [name = '', port, ...more] = (below ? entry.slice(2) : entry).split(':')
-  // The conversion would silently cut off what a URL has after its host.
+  // The conversion would silently drop the parts of a URL after its host.
   const ascii = /[^\0-\x7f]/.test(name) && !/[/?#@\\%\s]/.test(name) ? domainToASCII(name) : name
   const read = readAuthority(port === undefined ? ascii : [ascii, port, ...more].join(':'), 0)
   if ('problem' in read)

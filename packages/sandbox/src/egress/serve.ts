@@ -14,19 +14,19 @@ import { EgressRefused, isDecision, refusalAnswer } from './refusal.ts'
 import { checkTls, type Meter, relay } from './relay.ts'
 import { type ProxyRequest, readRequest } from './request.ts'
 
-/** What became of one connection. No path, no header, no body: those may hold secrets. */
+/** Result of one connection. No path, no header, no body: those may hold secrets. */
 export interface ConnectionRecord {
   host?: string
   port?: number
-  /** What was dialled. */
+  /** Dialled address. */
   address?: string
   method?: string
-  /** `refused`: by a rule or a budget. `failed`: allowed, but it did not come to its end. */
+  /** `refused`: by a rule or a budget. `failed`: allowed, but interrupted. */
   decision: 'allowed' | 'refused' | 'failed'
   reason?: EgressReason
-  /** The rule that let it through or refused it; absent: a list did, or nothing. */
+  /** The rule that allowed or refused it; absent: a list did, or nothing. */
   ruleId?: string
-  /** Bodies, and what passed through a tunnel. */
+  /** Bytes of bodies and of tunnels. */
   bytesUp: number
   bytesDown: number
   ms: number
@@ -34,26 +34,25 @@ export interface ConnectionRecord {
 
 interface ServeOptions {
   policy: Pick<EgressPolicy, 'budgets' | 'addresses' | 'credential'>
-  /** Throws `EgressRefused`. Answers the rule that let it through, if it was one. */
+  /** Throws `EgressRefused`. Resolves with the rule that allowed it, if one did. */
   decide: (authority: Authority) => Promise<string | undefined>
   /**
-   * Called before it is decided; `end` ends the connection at any time. What it answers is called
-   * when it is over.
+   * Called before the decision; `end` closes the connection at any time. The returned function is
+   * called at its end.
    */
   onOpen(authority: Authority, end: (why: unknown) => void): () => void
   budget: UserBudget
-  /** Called as soon as it is known who is asking, before anything is answered. */
+  /** Called as soon as the sender is known, before any answer. */
   onRequest(proxyUser: string | undefined): void
-  /** Called instead of `onRefused` when a budget lets no further connection in. */
+  /** Called instead of `onRefused` when a budget admits no further connection. */
   onOverBudget(reason: EgressReason): void
   /**
-   * Called before the refusal is answered, so that the asking command cannot end before it is
-   * recorded.
+   * Called before the refusal is answered, so that the command cannot end before it is recorded.
    */
   onRefused(reason: EgressReason, authority: Authority | undefined): void
 }
 
-/** How long a program may take to read the end of an answer and to close. */
+/** Time for a program to read the end of an answer and to close. */
 const LINGER_MS = 2_000
 const ESTABLISHED = 'HTTP/1.1 200 Connection established\r\n\r\n'
 
@@ -62,13 +61,13 @@ interface Work extends ServeOptions {
   clock: ConnectionClock
   meter: Meter
   record: ConnectionRecord
-  /** Something of an answer was sent. */
+  /** Part of an answer was sent. */
   answering: boolean
 }
 
 /**
- * One connection of a program inside, from its first byte to its end; the stream is closed at the
- * end. Undefined when a budget kept it out. Never rejects.
+ * One connection of a program inside, from its first byte to its end, when it is closed. Undefined
+ * when a budget refused it. Never rejects.
  */
 export async function serveConnection(
   client: Duplex,
@@ -90,7 +89,8 @@ export async function serveConnection(
   try {
     leave = options.budget.enter()
     await carryOut(work)
-    // Done: after the last byte a client may connect again at once, also with a budget of one.
+    // Released first: after the last byte a client may connect again at once, also with a budget of
+    // one.
     leave()
     await finish(client)
   } catch (error) {
@@ -152,7 +152,7 @@ async function nextRequest(
   return head === undefined ? undefined : readRequest(head, tunnelled)
 }
 
-/** The name is resolved once, and what was checked is what is dialled. */
+/** The name is resolved once, and the checked addresses are the dialled ones. */
 async function reach({ policy, clock, decide, record }: Work, authority: Authority): Promise<Dialled> {
   const { connectMs } = policy.budgets
   clock.stage(connectMs, 'reaching the server', 'unreachable')
@@ -166,7 +166,7 @@ async function reach({ policy, clock, decide, record }: Work, authority: Authori
 async function tunnel(work: Work, authority: Authority, dialled: Dialled): Promise<void> {
   const { client, clock, policy } = work
   if (authority.port === 80) {
-    // Plain HTTP does not get past the rules by being tunnelled: it is read like any other request.
+    // Plain HTTP in a tunnel does not bypass the rules: it is parsed like any other request.
     await writeChunk(client, ESTABLISHED, clock.signal)
     const request = await nextRequest(work, authority)
     if (request) await pass(work, request, dialled)
@@ -205,7 +205,7 @@ async function refuse(work: Work, error: unknown, wasLetIn: boolean): Promise<vo
   if (!wasLetIn) work.onOverBudget(reason)
   else if (isDecision(reason))
     work.onRefused(reason, host === undefined || port === undefined ? undefined : { host, port })
-  // In the middle of an answer the only honest end is a reset, which `destroy` is.
+  // In the middle of an answer only a reset, by `destroy`, signals the failure.
   if (work.answering || client.destroyed) return
   client.write(refusalAnswer(refused, budget.retryAfterMs(reason) / 1_000))
   await finish(client)

@@ -3,41 +3,35 @@ import type { EgressPolicy } from './policy.ts'
 import { EgressRefused } from './refusal.ts'
 import { readRules, type Rules } from './rules.ts'
 
-/** What a rule of a user says of a host and port. */
+/** Decision of a user's rule about a host and port. */
 interface HostRuling {
-  /** `ask`: needs an approval, and there is none. */
+  /** `ask`: requires an approval that is missing. */
   decision: 'allow' | 'ask' | 'deny'
   /** For the audit record. */
   ruleId: string
 }
 
-/**
- * One user's rules as they stood when they were asked for. Undefined: they say nothing of it, the
- * list decides.
- */
+/** Snapshot of one user's rules. Undefined: no rule applies, the list decides. */
 export type HostRules = (authority: Authority) => HostRuling | undefined
 
 export interface UserRulesOptions {
-  /** Which users have egress at all. Default: all. */
+  /** Default: all users have egress. */
   isOpenTo?: (userId: string) => boolean
-  /**
-   * The list that counts for this user in place of `allow`; undefined: `allow`. Entries that cannot
-   * be throw.
-   */
+  /** This user's list in place of `allow`; undefined: `allow`. Invalid entries throw. */
   allowFor?: (userId: string) => readonly string[] | undefined
   /**
-   * This user's own rules. They win over every list, in both directions; addresses are checked all
-   * the same: what is not on the public internet stays out of reach. Asked at every connection, and
-   * again while any is open. When it rejects, nothing is reached.
+   * This user's own rules. They override every list in both directions; addresses are still
+   * checked: non-public ones stay unreachable. Called at every connection, and at intervals while
+   * one is open. When it rejects, nothing is reachable.
    */
   rulesOf?: (userId: string) => Promise<HostRules>
 }
 
-/** What decides for one user, as everything stands now. */
+/** Current decision for one user. */
 export interface UserPolicy {
   /**
-   * Throws `EgressRefused` `denied`, `not_allowed` or `port`. Answers the rule that let it through,
-   * if it was one.
+   * Throws `EgressRefused` `denied`, `not_allowed` or `port`. Returns the rule that allowed it, if
+   * one did.
    */
   decide(): Promise<(authority: Authority) => string | undefined>
 }

@@ -26,94 +26,81 @@ import type {
 } from '../sandbox.ts'
 
 interface ConnectOptions {
-  /** Container id; only becomes `Sandbox.id`. */
+  /** Container id, used as `Sandbox.id`. */
   id: string
-  /**
-   * Bytes to and from sbxd, nothing said on it yet in this connection. Destroyed when the
-   * connection ends.
-   */
+  /** Bytes to and from sbxd, unused so far. Destroyed at the end of the connection. */
   stream: Duplex
   /** 32 bytes, see `deriveSandboxKey`. The first connection after boot installs it. */
   key: Uint8Array
   /**
-   * 32 bytes, see `deriveStateKey`: sessions outlive a stop, sealed with it. Installed with `key`.
-   * Absent: they end with sbxd.
+   * 32 bytes, see `deriveStateKey`. Installed with `key`; it seals sessions, which then outlive a
+   * stop. Absent: they end with sbxd.
    */
   stateKey?: Uint8Array | undefined
-  /** Grows with every controller; a lower one than sbxd has seen is refused. */
+  /** Increases with every controller; one below the highest that sbxd has seen is refused. */
   epoch: number
   /** Default: a sandbox with a greater epoch is another controller's. */
   newerEpoch?: NewerEpoch | undefined
-  /** The way out of this sandbox. Default: none. */
+  /** Egress of this sandbox. Default: none. */
   egress?: UserEgress
-  /** Ends only the connecting. */
+  /** Cancels only the connecting. */
   signal?: AbortSignal
-  /** How long WELCOME may take. Default 10,000. */
+  /** Time limit of the handshake. Default 10,000. */
   handshakeMs?: number
   /**
-   * A connection that is silent for this long is asked for a sign of life, and given up a little
-   * more than twice as long after the last one; an idle one is asked more seldom. 0 = never.
-   * Default 2,000.
+   * A connection that is silent for this long is pinged, and closed a little more than twice as
+   * long after its last byte; an idle one is pinged less often. 0 = never. Default 2,000.
    */
   heartbeatMs?: number
-  /**
-   * Milliseconds without a word from us after which sbxd ends the connections that it holds for us.
-   * Default 120,000.
-   */
+  /** Milliseconds of our silence after which sbxd closes our connections. Default 120,000. */
   silentMs?: number
-  /**
-   * How long a reset may take: its last step waits for the disk, which may hang. Default 60,000.
-   */
+  /** Time limit of a reset, whose last step waits for the disk, which may hang. Default 60,000. */
   resetMs?: number
-  /** How long it may take to tell what it uses: the disk is looked at for that. Default 10,000. */
+  /** Time limit of STAT, which reads the disk. Default 10,000. */
   statMs?: number
-  /** What the workspace may hold; sbxd keeps it over reconnects. Default: as it is. */
+  /** Budget of the workspace; sbxd keeps it across reconnects. Default: unchanged. */
   disk?: DiskBudget
 }
 
 /**
- * A sandbox with a live connection. When the connection ends, everything pending rejects; commands
- * go on inside.
+ * A sandbox with a live connection. At its end everything pending rejects; commands keep running.
  */
 export interface ConnectedSandbox extends Sandbox {
   /**
-   * Close the stream; nothing inside ends. Idempotent. Everything pending rejects with `why`;
+   * Closes the stream; commands keep running. Idempotent. Everything pending rejects with `why`;
    * default `cancelled`.
    */
   close(why?: SandboxError): Promise<void>
-  /** When it was last used, on the clock of `performance.now()`; looking at it does not count. */
+  /** Last use, on the clock of `performance.now()`; status queries do not count. */
   readonly usedAt: number
   /**
-   * Whether it may be paused now: no command runs in it, of any controller, and nothing is under
-   * way. Then nothing is sent until it is used again, and `wake` is called just before that; what
-   * is sent meanwhile waits in the stream.
+   * True when it may be paused: no command of any controller runs in it, and nothing is in
+   * progress. Then nothing is sent until it is used again; `wake` is called just before that, and
+   * frames wait in the stream.
    */
   preparePause(wake: () => void): Promise<boolean>
-  /**
-   * What the workspace may hold from now on. Resolves with what sbxd makes of it before it has
-   * counted again.
-   */
+  /** Sets the budget. Resolves with sbxd's state of the disk before the next count. */
   setDiskBudget(budget: DiskBudget): Promise<DiskState>
   /**
-   * Connections of programs inside go to `user` from now on; commands started after this know the
-   * way. Idempotent.
+   * Routes connections of programs inside to `user`; commands started after this have its
+   * environment. Idempotent.
    */
   openEgress(user: UserEgress): Promise<void>
-  /** Between a `preparePause` that resolved with true and the `wake`. */
+  /** Between a `preparePause` that resolved with true and `wake`. */
   readonly paused: boolean
   /**
-   * Resolves when the connection has ended: undefined after `close()`, else why: `sandbox_lost`,
-   * `protocol`, or `fenced` when another controller has taken over. Never rejects.
+   * Resolves at the end of the connection: undefined after `close()`, else the reason:
+   * `sandbox_lost`, `protocol`, or `fenced` when another controller has taken over. Never rejects.
    */
   readonly closed: Promise<SandboxError | undefined>
   /**
-   * What sbxd knew when we connected: attach to the ones you care about, acknowledge the others.
+   * Commands that sbxd listed in the handshake: attach to those you need, acknowledge the others.
    */
   readonly found: readonly KnownCommand[]
 }
 
 /**
- * Talk to the sbxd at the other end of `stream`. Rejects with `SandboxError`: `sandbox_lost`,
+ * Connects to the sbxd at the other end of `stream`. Rejects with `SandboxError`: `sandbox_lost`,
  * `timeout`, `fenced` (a newer controller exists), `protocol` (wrong key or version), `cancelled`.
  * The stream is destroyed on failure.
  */
@@ -135,8 +122,8 @@ export async function connectSandbox(options: ConnectOptions): Promise<Connected
       new Link(stream, welcome, options.heartbeatMs ?? 2_000),
       options,
     )
-    // Not waited for: frames stay in order, so it holds for the first command. A lost stream is
-    // told by `closed`.
+    // Not awaited: frames stay in order, so it applies to the first command. `closed` reports a
+    // lost stream.
     if (options.disk) void Promise.allSettled([sandbox.setDiskBudget(options.disk)])
     if (options.egress) await sandbox.openEgress(options.egress)
     return sandbox
@@ -192,7 +179,7 @@ class RemoteSandbox implements ConnectedSandbox {
   }
 
   async #listenFor(user: UserEgress): Promise<void> {
-    // Without a network of its own a sandbox could not have the usual port twice.
+    // Without its own network namespace a sandbox could not listen on the usual port twice.
     const port = await openEgress(this.#link, user, this.#isInit ? EGRESS_PORT : 0, this.#silentMs)
     this.#egress = { user, port }
   }
@@ -321,7 +308,7 @@ class RemoteSandbox implements ConnectedSandbox {
   }
 }
 
-/** While this command runs, connections may be its. */
+/** While this command runs, connections are attributed to it. */
 function attribute(egress: UserEgress, command: RemoteCommand): void {
   const over = (): void => void egress.ended(command.id)
   egress.began(command.id)

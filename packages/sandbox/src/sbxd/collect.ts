@@ -4,39 +4,38 @@ import { SandboxError } from '../errors.ts'
 import type { CommandExit, CommandId, CommandStream, OutputPolicy, RunRequest, Sandbox } from '../sandbox.ts'
 
 /**
- * How a command ended, and what it printed as UTF-8 text. With `cut` the ends of each stream are
- * there, and what lay between is not.
+ * Result of a command, with its output as UTF-8 text. With `cut` only both ends of each stream are
+ * present.
  */
 interface Collected extends CommandExit, Record<CommandStream, string> {}
 
 interface CollectRequest extends Omit<RunRequest, 'id' | 'autoAcknowledge' | 'lend'> {
-  /** Default a new one: this command is not attached to again. */
+  /** Default: a new one, since nothing attaches to this command again. */
   id?: CommandId
-  /** Cancels the command, whose end is then told as ever: cause `cancel`. */
+  /** Cancels the command, which then resolves as usual, with the cause `cancel`. */
   signal?: AbortSignal
 }
 
-/** Half of what sbxd keeps of a stream at the most. */
+/** Half of the maximum that sbxd stores of a stream. */
 const KEPT_BYTES = 128 * 1024
-/** So that neither side's memory depends on what a command prints, and no command waits for us. */
+/** Keeps memory on both sides independent of the output, and lets no command wait for us. */
 const BOTH_ENDS: OutputPolicy = { kind: 'cut', head: KEPT_BYTES, tail: KEPT_BYTES }
 
-/** An id that no other command has. */
+/** A unique id. */
 export function newCommandId(): CommandId {
   return randomBytes(16).toString('hex')
 }
 
 /**
- * Run a command to its end and gather what it prints: of each stream, unless `policy` says
- * otherwise, the first and the last 128 KiB. A command that fails is no error, its `code` says so;
- * rejects with a `SandboxError` where it could not be started or the connection was lost before its
- * end.
+ * Runs a command to its end and collects its output: the first and the last 128 KiB of each stream,
+ * unless `policy` differs. A command that fails is no error, see its `code`; rejects with a
+ * `SandboxError` where it could not be started or the connection was lost before its end.
  */
 export async function collect(sandbox: Sandbox, request: CollectRequest): Promise<Collected> {
   const { signal, id = newCommandId(), policy = BOTH_ENDS, ...asked } = request
   if (signal?.aborted) throw new SandboxError('cancelled', 'The command was cancelled before it began.')
   const command = await sandbox.run({ ...asked, id, policy, autoAcknowledge: true })
-  // A lost connection rejects below.
+  // A lost connection rejects in the loop below.
   const cancel = (): void => void command.cancel().catch(() => {})
   signal?.addEventListener('abort', cancel)
   if (signal?.aborted) cancel()

@@ -19,9 +19,9 @@ import { terminalSize } from './start.ts'
 import { StdinWriter } from './stdin.ts'
 
 /**
- * Bytes of one stream that may be on their way or wait here for the consumer: at first, and at
- * most. Every grant wakes each process on the way, so a consumer that keeps up with a long output
- * gets longer runs between two of them.
+ * Bytes of one stream that may be in flight or buffered here: initially, and at most. Every grant
+ * wakes each process on the path, so a consumer that keeps up with a long output gets larger
+ * grants.
  */
 const FIRST_CREDIT_BYTES = 512 * 1024
 const MOST_CREDIT_BYTES = 1_536 * 1024
@@ -33,15 +33,15 @@ const SCOPE = { process: 0, group: 1, tree: 2 } as const
 interface CommandOptions {
   id: string
   bootId: string
-  /** Acknowledge on its own what the consumer has taken. */
+  /** Acknowledges consumed output by itself. */
   autoAcknowledge: boolean
-  /** As in `OutputOptions`. */
+  /** See `OutputOptions`. */
   lend: boolean
   /** For messages. */
   program: string
   cwd?: string | undefined
   workspace: string
-  /** Asked once, at the end. */
+  /** Called once, at the end. */
   refusedHosts?: () => readonly RefusedHost[]
 }
 
@@ -192,7 +192,7 @@ export class RemoteCommand implements RunningCommand, Channel {
     this.#settleExit.reject(error)
   }
 
-  /** The limits to send with START or ATTACH. */
+  /** Initial limits for START or ATTACH. */
   grant(from: Partial<Record<CommandStream, number>>): Record<CommandStream, number> {
     for (const stream of ['stdout', 'stderr'] as const)
       this.#streams[stream].limit = (from[stream] ?? 0) + this.#credit
@@ -205,7 +205,7 @@ export class RemoteCommand implements RunningCommand, Channel {
     this.#moved = (reader.u8() & STARTED_MOVED) !== 0
     reader.u32()
     for (const stream of ['stdout', 'stderr'] as const) {
-      // Later than asked for when an earlier controller has acknowledged more.
+      // Later than requested when an earlier controller has acknowledged more.
       this.#streams[stream].begin(reader.u64())
     }
     this.#stdin.begin(reader.u64(), reader.u64())

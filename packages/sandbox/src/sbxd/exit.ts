@@ -18,7 +18,7 @@ const CAUSES: Record<number, ExitCause> = {
 const STREAMS = ['stdout', 'stderr'] as const
 const STATUS = { none: 0, code: 1, signal: 2 } as const
 
-/** The payload of EXIT. Facts that are not known here are passed over. */
+/** Parses the payload of EXIT. Unknown facts are skipped. */
 export function readExit(reader: ByteReader, id: string, workspace: string): CommandExit {
   const cause = CAUSES[reader.u8()]
   const status = reader.u8()
@@ -70,7 +70,7 @@ function readGaps(exit: CommandExit, fact: ByteReader): NonNullable<CommandExit[
   const cut: NonNullable<CommandExit['cut']> = {}
   for (const stream of STREAMS) {
     const gap = { from: fact.u64(), to: fact.u64() }
-    // What is kept on both sides was bounded by the request, so that it can be granted at once.
+    // Both stored parts were bounded by the request, so they can be granted at once.
     if (
       gap.from > gap.to ||
       gap.to > exit.bytes[stream] ||

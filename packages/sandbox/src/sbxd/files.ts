@@ -17,9 +17,9 @@ import { DirectoryWatches } from './watch.ts'
 
 const READ_BYTES = MAX_PAYLOAD - 64
 const WRITE_BYTES = MAX_PAYLOAD - 8_192
-/** A file or range longer than this is not read into memory. */
+/** Maximum size of a file or range read into memory. */
 const MOST_BYTES = 64 * 1024 * 1024
-/** A list beyond either is none: the controller of all users holds it in memory. */
+/** Maximum of a list: the controller of all users holds it in memory. */
 const MOST_ENTRIES = 100_000
 const MOST_PATH_BYTES = 8 * 1024 * 1024
 const AHEAD = 4
@@ -27,16 +27,16 @@ const MOST_REPOSITORIES = 8
 const CHANGE_KINDS: Record<number, FileChange['kind']> = { 1: 'created', 2: 'changed', 3: 'removed' }
 const KINDS: Record<number, FileKind> = { 1: 'file', 2: 'directory', 3: 'symlink', 4: 'other' }
 
-/** File requests over a link. Each is atomic by itself; nothing is cached. */
+/** File requests over a link. Each is atomic; nothing is cached. */
 export class RemoteFiles implements SandboxFiles {
   readonly withoutLinks: SandboxFiles
   readonly #link: Link
   readonly #workspace: string
   /** Flags of every request. */
   readonly #flags: number
-  /** Of writes; one sequence for both views, because sbxd knows a write by it. */
+  /** Handles of writes; one sequence for both views, because sbxd identifies a write by it. */
   readonly #handles: { last: number }
-  /** One for both views, as sbxd holds one set. */
+  /** One for both views, because sbxd holds one set. */
   readonly #watches: DirectoryWatches
 
   constructor(
@@ -168,7 +168,7 @@ export class RemoteFiles implements SandboxFiles {
     if (source === '' || target === '')
       throw new SandboxError('invalid_arguments', 'The workspace itself cannot be renamed')
     const request = new ByteWriter().text(source).text(target).done()
-    // What is in the way is what the error is about.
+    // The error names the existing target.
     await this.#ask(FrameType.FILE_RENAME, isNew ? FLAG.NEW : 0, request, isNew ? target : source)
   }
 
@@ -176,14 +176,14 @@ export class RemoteFiles implements SandboxFiles {
     return workspacePath(this.#workspace, path)
   }
 
-  /** A path that must name a file, hence neither the workspace nor something ending in a slash. */
+  /** A path of a file, hence neither the workspace nor one with a trailing slash. */
   #file(path: string): string {
     const relative = this.#path(path)
     if (relative === '' || path.endsWith('/')) throw fileError(21, relative)
     return relative
   }
 
-  /** Undefined when the file was changed between two pieces. */
+  /** Undefined when the file changed between two pieces. */
   async #readOnce(relative: string, offset: number, wanted: number): Promise<Buffer | undefined> {
     const ask = (at: number, length: number): Promise<ByteReader> =>
       this.#ask(FrameType.FILE_READ, 0, new ByteWriter().text(relative).u64(at).u32(length).done(), relative)
@@ -237,7 +237,7 @@ interface WriterParts {
 
 class RemoteWriter implements FileWriter {
   readonly #parts: WriterParts
-  /** Answers that were not awaited yet. */
+  /** Answers not awaited yet. */
   readonly #sent: Promise<unknown>[] = []
   #written = 0
   #begun = false
@@ -276,7 +276,7 @@ class RemoteWriter implements FileWriter {
     const answer = send(this.#begun ? flags : flags | first, this.#piece(data))
     this.#begun = true
     this.#written += data.length
-    // The first refusal is the one that says why; what follows only finds the write gone.
+    // The first refusal has the reason; later pieces only find no such write.
     this.#sent.push(answer)
     answer.catch(() => {})
     if (this.#ended) return
@@ -284,7 +284,7 @@ class RemoteWriter implements FileWriter {
       if (this.#sent.length >= AHEAD) await this.#sent.shift()
       await link.drained()
     } catch (error) {
-      // sbxd has given it up itself.
+      // sbxd has aborted it.
       this.#ended = true
       throw error
     }
@@ -327,9 +327,9 @@ function tooLarge(path: string): SandboxError {
 const PATH_BYTES = 4_096
 
 /**
- * A path as a tool or person wrote it → relative to the workspace, `/`-separated, `''` for the
+ * Normalizes a path from a tool or person: relative to the workspace, `/`-separated, `''` for the
  * workspace itself. Throws `invalid_arguments` (NUL, half a surrogate, too long) or `path_outside`
- * before anything is opened. This is for clear messages; what confines is the kernel.
+ * before anything is opened. For clear messages only: the kernel confines.
  */
 function workspacePath(workspace: string, path: string): string {
   const shown = path.length > 200 ? `${path.slice(0, 200)}…` : path

@@ -23,31 +23,31 @@ export interface Welcome {
   /** sbxd is PID 1 of its own namespace. */
   isInit: boolean
   commands: ListedCommand[]
-  /** For everything sent from now on. */
+  /** For all later frames. */
   crc: CrcStarts
   nonce: Buffer
-  /** What was read beyond the WELCOME. */
+  /** Bytes read after the WELCOME. */
   rest: Buffer
 }
 
 /**
- * Asked once when sbxd has seen a greater epoch than ours: a greater one than that, for a
- * controller that knows that the sandbox is its own; undefined to give way.
+ * Called once when sbxd has seen a greater epoch than ours. Resolves with a still greater one, for
+ * a controller that owns the sandbox, or with undefined to give way.
  */
 export type NewerEpoch = (current: number) => Promise<number | undefined>
 
 const NONCE_BYTES = 16
-/** How long HELLO waits for its answer before it is said again. */
+/** Time after which HELLO is repeated. */
 const AGAIN_MS = 2_500
 const REFUSED = { noKey: 1, wrongKey: 2, oldEpoch: 3, version: 4 } as const
 
 /**
- * HELLO until WELCOME. Everything on the stream before the answer with our nonce is ignored: it may
- * be the tail of a frame to an earlier controller. HELLO is said again every `againMs` (default
- * 2,500), because what another controller writes at the same time may swallow it; sbxd ignores one
- * that it has welcomed. Rejects with `fenced` (old epoch, also that of `newerEpoch`), `protocol`
- * (wrong key, other version), `sandbox_lost` (the stream ended), `timeout` or `cancelled`. The
- * stream is left paused, without our listeners.
+ * Sends HELLO until WELCOME. Everything before the answer with our nonce is ignored: it may be the
+ * tail of a frame to an earlier controller. HELLO is repeated every `againMs` (default 2,500),
+ * because another controller's simultaneous writes may swallow it; sbxd ignores a repeated one.
+ * Rejects with `fenced` (old epoch, also that of `newerEpoch`), `protocol` (wrong key, other
+ * version), `sandbox_lost` (the stream ended), `timeout` or `cancelled`. The stream is then paused,
+ * without our listeners.
  */
 export async function handshake(
   stream: Duplex,
@@ -75,7 +75,7 @@ export async function handshake(
     let answer = await findAnswer(stream, nonce, Buffer.alloc(0), limits)
     while (answer.type === FrameType.REFUSED) {
       const { reason, current } = readRefusal(answer.payload)
-      // Each more than once when HELLO was said more than once before the answer came.
+      // Each may arrive twice when HELLO was repeated before the answer.
       if (reason === REFUSED.noKey) {
         if (!install) stream.write(hello(key, epoch, nonce, { stateKey: limits.stateKey }))
         install = true
@@ -123,8 +123,8 @@ function scan(bytes: Buffer, nonce: Buffer): Answer | number {
     if (at === -1) return bytes.length
     if (bytes.length - at < HEADER_BYTES) return at
     const header = readHeader(bytes, at)
-    // Bytes of an old frame may look like a header: only a whole match counts, and nothing is
-    // skipped on its word.
+    // Bytes of an old frame may look like a header: only a whole match counts, and its length skips
+    // nothing.
     if (
       !header ||
       header.length < NONCE_BYTES ||
@@ -237,7 +237,7 @@ interface ListedCommand {
 
 const MOST = 4_096
 
-/** The commands that sbxd knows, as in WELCOME and COMMAND_LIST. */
+/** Parses the list of commands in WELCOME and COMMAND_LIST. */
 export function readCommandList(reader: ByteReader): ListedCommand[] {
   const count = reader.u32()
   if (count > MOST) throw new SandboxError('protocol', 'sbxd lists more commands than it may have')

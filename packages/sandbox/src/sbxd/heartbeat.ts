@@ -1,24 +1,18 @@
-/**
- * A wait that ends this much later than asked for says that this process itself stood still, not
- * the other side.
- */
+/** A timer this much late shows that this process itself stood still, not the other side. */
 const STALL = 0.5
-/** How much longer than the silence before it the wait for a sign of life is. */
+/** Wait for an answer, relative to the silence before the ping. */
 const PATIENCE = 1.25
-/** An idle connection is asked ever more seldom, up to this many times the shortest wait. */
+/**
+ * An idle connection is pinged less and less often, up to this many times the shortest interval.
+ */
 const SELDOM = 15
 
 interface HeartbeatOptions {
-  /**
-   * Milliseconds of silence after which a sign of life is asked for; it may take a quarter longer
-   * than that.
-   */
+  /** Milliseconds of silence before a ping; the answer may take a quarter longer. */
   everyMs: number
-  /**
-   * Whether a request is pending; otherwise the connection is asked more and more seldom.
-   */
+  /** A request is pending; otherwise pings become rarer. */
   busy: () => boolean
-  /** The other side may be frozen on purpose: nothing is asked for. */
+  /** The other side may be frozen on purpose: no pings. */
   paused: () => boolean
   ping: () => void
   /** Called once, after `silentMs` without a byte. */
@@ -26,15 +20,15 @@ interface HeartbeatOptions {
 }
 
 /**
- * Detects a connection that went silent without a close. With the default of
- * two seconds that takes at most 4.5 s while something is under way.
+ * Detects a connection that went silent without a close: by default within 4.5 s while a request is
+ * pending.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions
   #timer: NodeJS.Timeout | undefined
   #heardAt = performance.now()
   #interval: number
-  /** When the timer is due. */
+  /** Due time of the timer. */
   #dueAt = 0
   #asked = false
 
@@ -44,13 +38,13 @@ export class Heartbeat {
     this.#schedule(options.everyMs)
   }
 
-  /** Something arrived. */
+  /** Bytes arrived. */
   heard(): void {
     this.#heardAt = performance.now()
     this.#asked = false
   }
 
-  /** A request begins: no long waits any more. Also after a pause. */
+  /** Returns to short intervals for a request. Also after a pause. */
   hurry(): void {
     const { everyMs } = this.#options
     if (this.#timer === undefined || this.#interval === everyMs) return
@@ -68,7 +62,7 @@ export class Heartbeat {
   #schedule(ms: number): void {
     clearTimeout(this.#timer)
     this.#dueAt = performance.now() + ms
-    // What arrived while this process stood still is read before the silence is judged.
+    // Bytes that arrived while this process stood still are read before the silence is judged.
     this.#timer = setTimeout(() => setImmediate(() => this.#look()), ms).unref()
   }
 
@@ -92,7 +86,7 @@ export class Heartbeat {
     }
   }
 
-  /** Counts as a sign of life. */
+  /** Counts as an answer. */
   #again(now: number, ms: number): void {
     this.#heardAt = now
     this.#asked = false

@@ -8,12 +8,12 @@ import type { Welcome } from './handshake.ts'
 import { ByteReader, ByteWriter } from './protocol/bytes.ts'
 import { Heartbeat } from './heartbeat.ts'
 
-/** What one channel does with its frames. Throwing a `SandboxError` closes the connection. */
+/** Handler of one channel's frames. A thrown `SandboxError` closes the connection. */
 export interface Channel {
   frame(type: number, flags: number, payload: Buffer): void
   /** The bytes are only valid during the call. */
   data(flags: number, offset: number, bytes: Buffer): void
-  /** The connection is gone; nothing will come any more. */
+  /** The connection has ended; no more frames arrive. */
   lost(error: SandboxError): void
 }
 
@@ -35,30 +35,25 @@ const LOOKING: ReadonlySet<number> = new Set([
   FrameType.COMMAND_LIST,
   FrameType.FILE_WATCH,
 ])
-/** A PONG that says how many frames have arrived, behind the number of the PING that asked. */
+/** Length of a PONG with the number of received frames after that of the PING's. */
 const COUNT_BYTES = 16
-/** Doubts whether all that was sent has arrived, unanswered at once. */
+/** Maximum of unanswered questions how many frames have arrived. */
 const MOST_DOUBTS = 256
-/** sbxd's own channels are numbered upwards from here: the highest bit and 1. */
+/** sbxd numbers its own channels upwards from here: the highest bit and 1. */
 const FIRST_INWARD = 0x8000_0001
 
 /**
- * Frames over one stream after WELCOME: sends, hands what arrives to its channel, notices the end.
- * It ends once, with one reason, which every channel and `closed` get.
+ * Frames over one stream after WELCOME: sends, dispatches to channels, detects the end. It ends
+ * once, with one reason for every channel and `closed`.
  */
 export class Link implements FrameSink {
-  /**
-   * Resolves when the connection has ended: undefined when it was closed by us, else why. Never
-   * rejects.
-   */
+  /** Resolves at the end: undefined when we closed it, else the reason. Never rejects. */
   readonly closed: Promise<SandboxError | undefined>
-  /** What sbxd says about the disk on its own. The payload is only valid during the call. */
+  /** Unasked state of the disk. The payload is only valid during the call. */
   onDiskState: (payload: Buffer) => void = () => {}
-  /**
-   * sbxd's count of connections that it had no room for. The payload is only valid during the call.
-   */
+  /** Number of connections that sbxd had no room for. The payload is only valid during the call. */
   onEgressRefused: (payload: Buffer) => void = () => {}
-  /** What changed in watched directories. The payload is only valid during the call. */
+  /** Changes in watched directories. The payload is only valid during the call. */
   onFileChanged: (flags: number, payload: Buffer) => void = () => {}
   readonly #stream: Duplex
   readonly #crc: CrcStarts
@@ -75,9 +70,9 @@ export class Link implements FrameSink {
   #usedAt = performance.now()
   /** Frames sent. */
   #sent = 0
-  /** Questions how many have arrived that are not answered yet. */
+  /** Unanswered questions how many have arrived. */
   #doubts = 0
-  /** Set while the other side may be frozen: called once, before the next thing that is sent. */
+  /** Set while the other side may be frozen; called once, before the next frame. */
   #wake: (() => void) | undefined
 
   constructor(stream: Duplex, welcome: Welcome, heartbeatMs: number) {
@@ -97,12 +92,12 @@ export class Link implements FrameSink {
     stream.resume()
   }
 
-  /** When a command or a file was last under way, on the clock of `performance.now()`. */
+  /** Last activity of a command or a file, on the clock of `performance.now()`. */
   get usedAt(): number {
     return this.#usedAt
   }
 
-  /** Whether a command or a request is under way on this connection. */
+  /** A command or a request is in progress on this connection. */
   get busy(): boolean {
     return this.#channels.size > 0
   }
@@ -117,8 +112,8 @@ export class Link implements FrameSink {
   }
 
   /**
-   * Ask for no signs of life until something is sent again; `wake` is called then. False when that
-   * is now.
+   * Stops pings until the next frame, before which `wake` is called. False when that is impossible
+   * now.
    */
   preparePause(wake: () => void): boolean {
     if (this.#ended || this.busy) return false
@@ -126,17 +121,17 @@ export class Link implements FrameSink {
     return true
   }
 
-  /** Whether pings are sent while idle. */
+  /** Pings are sent while idle. */
   get asksForLife(): boolean {
     return this.#heartbeat !== undefined
   }
 
-  /** Throws the reason when the connection has ended. */
+  /** Throws the reason of the end, if it has ended. */
   check(): void {
     if (this.#ended) throw this.#ended
   }
 
-  /** A channel number that was never used on this connection. */
+  /** Returns a channel number that was never used on this connection. */
   open(channel: Channel): number {
     this.check()
     this.#lastChannel += 1
@@ -145,7 +140,7 @@ export class Link implements FrameSink {
     return this.#lastChannel
   }
 
-  /** Take the channels that sbxd opens, by EGRESS_OPEN with this payload. */
+  /** Accepts channels that sbxd opens, by EGRESS_OPEN with this payload. */
   onInward(take: (channel: number, payload: Buffer) => Channel): void {
     this.#inward = take
   }
@@ -154,10 +149,7 @@ export class Link implements FrameSink {
     this.#channels.delete(channel)
   }
 
-  /**
-   * Queue a frame; those of one tick leave in one write. Does nothing when the connection has
-   * ended.
-   */
+  /** Queues a frame; those of one tick are one write. No effect after the end. */
   send(type: FrameType, flags: number, channel: number, payload: Uint8Array = NOTHING): void {
     if (this.#ended) return
     if (!LOOKING.has(type)) this.#usedAt = performance.now()
@@ -174,15 +166,11 @@ export class Link implements FrameSink {
     this.#stream.write(encodeFrame(type, flags, channel, payload, this.#crc))
   }
 
-  /**
-   * Resolves when the stream takes more, at once when it does. Rejects when the connection ends
-   * first.
-   */
+  /** Resolves when the stream accepts more. Rejects when the connection ends first. */
   async drained(): Promise<void> {
     this.check()
     if (!this.#stream.writableNeedDrain) return
-    // One listener for all who wait. Not a race with `closed`: that would keep every waiter in
-    // memory.
+    // One listener for all waiters. Not a race with `closed`, which would retain every waiter.
     this.#drain ??= new Promise((resolve) => {
       const done = (): void => {
         this.#stream.off('drain', done).off('close', done)
@@ -196,8 +184,8 @@ export class Link implements FrameSink {
   }
 
   /**
-   * One frame there, one back. Rejects with `timeout` where that takes longer than `withinMs`; a
-   * later answer is passed over.
+   * Sends one frame and resolves with the answer. Rejects with `timeout` after `withinMs`; a later
+   * answer is ignored.
    */
   request(type: FrameType, flags = 0, payload: Uint8Array = NOTHING, withinMs?: number): Promise<Reply> {
     return new Promise((resolve, reject) => {
@@ -226,7 +214,7 @@ export class Link implements FrameSink {
     })
   }
 
-  /** `why` is what everything pending gets; without it the connection was closed on purpose. */
+  /** Everything pending rejects with `why`; without it the close was intentional. */
   close(why?: SandboxError): void {
     this.#end(why)
   }
@@ -244,7 +232,7 @@ export class Link implements FrameSink {
     if (header.type === FrameType.WELCOME)
       throw new SandboxError('fenced', 'Another controller has taken this sandbox over')
     if (header.type === FrameType.DROPPED) return this.#doubt(payload)
-    // REFUSED is for another controller. Of a heartbeat's PONG the arrival is the answer.
+    // REFUSED is for another controller. For a heartbeat, the arrival of its PONG is enough.
     if (header.type === FrameType.REFUSED) return
     if (header.type === FrameType.PONG) return this.#arrived(payload)
     if (header.type === FrameType.DISK_STATE && header.channel === 0) this.onDiskState(payload)
@@ -259,8 +247,8 @@ export class Link implements FrameSink {
   }
 
   /**
-   * sbxd has read bytes that are none of our frames: an earlier controller's that were late, or
-   * what was left of a frame of ours that those have broken. Asks how many of ours have arrived.
+   * sbxd has read bytes that are not our frames: late ones of an earlier controller, or the rest of
+   * a frame of ours that those have broken. Asks how many of ours have arrived.
    */
   #doubt(payload: Buffer): void {
     this.#doubts += 1
@@ -276,7 +264,7 @@ export class Link implements FrameSink {
     this.#doubts -= 1
   }
 
-  /** Undefined for a channel that we are done with; late frames for it are harmless. */
+  /** Undefined for a released channel; late frames for it are harmless. */
   #channel(header: FrameHeader): Channel | undefined {
     const last = header.channel < FIRST_INWARD ? this.#lastChannel : this.#lastInward
     if (header.channel === 0 || header.channel > last) {

@@ -1,7 +1,4 @@
-/**
- * Connections with programs inside: those that they open, for egress, and those that we open, to a
- * port on which one listens.
- */
+/** Connections with programs inside: outgoing ones for egress, and ours to a listening port. */
 import type { Duplex } from 'node:stream'
 
 import type { UserEgress } from '../egress/egress.ts'
@@ -11,19 +8,16 @@ import { ByteReader, ByteWriter } from './protocol/bytes.ts'
 import { FrameType } from './protocol/frames.ts'
 import type { Channel, Link } from './link.ts'
 
-/** Where programs in a container find the way out. */
+/** Port of the egress proxy in a container. */
 export const EGRESS_PORT = 3128
 
 const EADDRINUSE = 98
-/**
- * Without a word from us for so long sbxd closes what it holds for us. Signs of life come much
- * oftener.
- */
+/** After so long a silence of ours sbxd closes our connections. Pings are far more frequent. */
 const SILENT_MS = 120_000
 
 /**
- * Ask sbxd to listen on the loopback interface and give every connection to `egress`. Resolves to
- * the port, which is another than asked for when something inside has taken that one. Rejects with
+ * Asks sbxd to listen on the loopback interface and to pass every connection to `egress`. Resolves
+ * with the port, another one than requested when a program inside has taken that. Rejects with
  * `SandboxError`.
  */
 export async function openEgress(
@@ -62,13 +56,13 @@ export async function openEgress(
   return answer.port
 }
 
-/** For a program that listens and does not accept. */
+/** For a program that listens without accepting. */
 const CONNECT_MS = 10_000
 const ECONNRESET = 104
 const ECONNREFUSED = 111
 const EUSERS = 87
 
-/** As `Sandbox.connect`. */
+/** See `Sandbox.connect`. */
 export function connectPort(link: Link, port: number): Promise<Duplex> {
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     throw new SandboxError('invalid_arguments', 'A port is a whole number from 1 to 65535')
@@ -90,7 +84,7 @@ export function connectPort(link: Link, port: number): Promise<Duplex> {
       clearTimeout(timer)
       const made = createConnection(link, channel, reader.u64())
       connected = made.channel
-      // It may break before the caller has it, which must not end the process.
+      // It may break before the caller has it; that must not end the process.
       made.stream.on('error', () => {})
       resolve(made.stream)
     },
@@ -111,7 +105,7 @@ export function connectPort(link: Link, port: number): Promise<Duplex> {
   return promise
 }
 
-/** As `Sandbox.ports`, with those of our own. */
+/** See `Sandbox.ports`; includes our own. */
 export async function listPorts(link: Link): Promise<number[]> {
   const { type, payload } = await link.request(FrameType.PORT_LIST)
   if (type !== FrameType.PORT_LISTED)

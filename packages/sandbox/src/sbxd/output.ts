@@ -5,10 +5,10 @@ import type { CommandStream, OutputChunk } from '../sandbox.ts'
  * no more than its bytes.
  */
 const MANY = 256
-/** What is handed over at once. */
+/** Maximum size of a chunk. */
 const MOST_BYTES = 256 * 1024
 
-/** Bytes of one stream that arrived one after the other and wait in its ring. */
+/** Consecutive bytes of one stream in its ring. */
 interface Run {
   stream: CommandStream
   offset: number
@@ -16,11 +16,10 @@ interface Run {
 }
 
 /**
- * A queue between the connection and the consumer. Bounded by the credit that was granted for
- * it, so it has no limit of its own. `onTaken` is called when the consumer comes for the next
- * chunk, hence is done with this one. The order is that of arrival, per stream always, between
- * streams until more than `MANY` runs wait. With `lend` a chunk's bytes are the queue's own and are
- * used again after `onTaken`; otherwise each chunk has its own.
+ * Queue between connection and consumer, bounded by the granted credit. `onTaken` is called when
+ * the consumer requests the next chunk, hence has finished this one. Order is that of arrival,
+ * always per stream, between streams until more than `MANY` runs are queued. With `lend` a chunk's
+ * memory is reused after `onTaken`; otherwise each chunk has its own.
  */
 export class OutputQueue implements AsyncIterable<OutputChunk> {
   readonly #runs: Run[] = []
@@ -42,8 +41,8 @@ export class OutputQueue implements AsyncIterable<OutputChunk> {
   push(stream: CommandStream, offset: number, bytes: Uint8Array): void {
     this.#rings[stream].add(bytes)
     const last = this.#last[stream]
-    // Not over the gap of a cut output, and in front of what came meanwhile only when that is very
-    // much.
+    // Not across the gap of a cut output, and ahead of later bytes of the other stream only when
+    // very many runs are queued.
     const joins = last !== undefined && last.offset + last.length === offset
     if (joins && (last === this.#runs.at(-1) || this.#runs.length > MANY)) last.length += bytes.length
     else {
@@ -54,7 +53,7 @@ export class OutputQueue implements AsyncIterable<OutputChunk> {
     this.#wake?.()
   }
 
-  /** No more chunks; what is queued is still delivered, then the error is thrown, if any. */
+  /** Ends the queue: queued chunks are still delivered, then the error is thrown, if any. */
   end(error?: Error): void {
     this.#ended = true
     this.#error = error
@@ -96,16 +95,13 @@ export class OutputQueue implements AsyncIterable<OutputChunk> {
 
 const FIRST_BYTES = 2_048
 
-/**
- * Bytes that wait, in memory that is used again: a ring that grows when it is full and never
- * shrinks.
- */
+/** Buffered bytes in reused memory: a ring that grows when it is full and never shrinks. */
 class ByteRing {
   #memory: Buffer = Buffer.alloc(0)
   #from = 0
   #length = 0
 
-  /** Copies them behind what is there. What `front` gave stays as it is until it is dropped. */
+  /** Appends a copy. A view from `front` stays unchanged until it is dropped. */
   add(bytes: Uint8Array): void {
     const length = this.#length + bytes.length
     if (length > this.#memory.length) this.#grow(length)
@@ -116,7 +112,7 @@ class ByteRing {
     this.#length = length
   }
 
-  /** The oldest bytes, at most `most`, fewer where the ring begins anew: a view. */
+  /** A view of the oldest bytes, at most `most`, fewer at the ring's wrap. */
   front(most: number): Buffer {
     const length = Math.min(most, this.#length, this.#memory.length - this.#from)
     return this.#memory.subarray(this.#from, this.#from + length)

@@ -1,16 +1,16 @@
-/** So many bytes in … */
+/** A flood is this many bytes … */
 const FLOOD_BYTES = 256 * 1024
-/** … so short a time are a flood … */
+/** … within this time, … */
 const FLOOD_MS = 2
-/** … and without that many more it is over. */
+/** … and ends when so long passes without another one. */
 const LASTS_MS = 20
-/** A read that brings less leaves little behind. */
+/** A shorter read leaves little unread. */
 const LONG_BYTES = 128 * 1024
 
 /**
- * Says when a reader should let bytes gather. A reader that wakes for every piece keeps all in
- * front of it awake as well, each for each piece; in a flood that costs more than the bytes do.
- * Where nothing floods it never says so.
+ * Decides when a reader should let bytes accumulate. A reader that wakes for every piece wakes
+ * every process before it as well; in a flood that costs more than the bytes. Without a flood it
+ * never pauses.
  */
 export class ReadPace {
   #bytes = 0
@@ -18,8 +18,8 @@ export class ReadPace {
   #floodUntil = -Infinity
 
   /**
-   * Whether to wait a moment before the next read, after one that brought `bytes` at `now`
-   * (milliseconds, any clock that only grows).
+   * True to pause before the next read, after one of `bytes` at `now` (milliseconds, on any
+   * monotonic clock).
    */
   restsAfter(bytes: number, now: number): boolean {
     this.#bytes += bytes

@@ -5,16 +5,16 @@ import type { OutputGap } from '../sandbox.ts'
 
 const EMPTY_SHA256 = createHash('sha256').digest('hex')
 
-/** What arrived of one stream of a command. All offsets only grow. */
+/** Received part of one stream of a command. All offsets only grow. */
 export class ReceivedStream {
-  /** The next byte to come. */
+  /** Offset of the next byte. */
   received = 0
-  /** sbxd sends below this. */
+  /** Limit for sbxd. */
   limit = 0
-  /** What the consumer is done with. */
+  /** Offset up to which the consumer has finished. */
   taken = 0
   acknowledged = 0
-  /** Every byte so far arrived here, so that the whole can be compared with what sbxd counted. */
+  /** Every byte so far arrived here, so that the hash can be compared with sbxd's. */
   #whole = false
   #begun = 0
   #hash: Hash | undefined
@@ -25,7 +25,7 @@ export class ReceivedStream {
     this.#whole = offset === 0
   }
 
-  /** Throws `protocol` for bytes that are not the next ones or more than were granted. */
+  /** Throws `protocol` for bytes out of order or beyond the limit. */
   take(offset: number, bytes: Buffer): void {
     if (offset !== this.received)
       throw new SandboxError('protocol', `sbxd sent output at ${offset} instead of ${this.received}`)
@@ -41,9 +41,9 @@ export class ReceivedStream {
     this.taken = this.#past(upto)
   }
 
-  /** The bytes of the gap will not come; those behind it come at once. */
+  /** Skips the gap, whose bytes never arrive; those after it arrive at once. */
   skip(gap: OutputGap, total: number): void {
-    // Only an attach may begin inside the gap.
+    // Only an attachment may begin inside the gap.
     if (this.received > gap.from && this.received < gap.to && this.received !== this.#begun) throw cutBytes()
     this.#gap = gap
     this.#whole = false
@@ -52,7 +52,7 @@ export class ReceivedStream {
     this.limit = Math.max(this.limit, total)
   }
 
-  /** Whether what arrived has this hash; true as well when not all of it arrived here. */
+  /** Compares the hash; true as well when not all bytes arrived here. */
   matches(sha256: string): boolean {
     return !this.#whole || (this.#hash?.digest('hex') ?? EMPTY_SHA256) === sha256
   }

@@ -4,14 +4,14 @@ import type { Duplex } from 'node:stream'
 import { ReadPace } from './read-pace.ts'
 
 /**
- * A stream that can hand out what it reads without a buffer for each piece. Node makes one for
- * every read, and what lies outside the heap has it collect garbage 25 times for a gigabyte.
+ * A stream that can deliver bytes without a buffer for each piece. Node allocates one per read, and
+ * memory outside the heap makes it collect garbage 25 times per gigabyte.
  */
 export interface SharedBufferStream {
   /**
-   * Once, instead of `data` events: what waits comes at once, what arrives later as it arrives,
-   * also when it was paused. The bytes are good during the call. There is no back-pressure: the
-   * consumer bounds what may come in another way.
+   * Replaces `data` events, once: buffered bytes are delivered at once, later ones on arrival, also
+   * when it was paused. The bytes are valid during the call. Without back-pressure: the consumer
+   * must bound the bytes in another way.
    */
   onBytes(consumer: (bytes: Buffer) => void): void
 }
@@ -20,7 +20,7 @@ export function hasSharedBuffer<S extends Duplex>(stream: S): stream is S & Shar
   return 'onBytes' in stream && typeof stream.onBytes === 'function'
 }
 
-/** Every socket reads into this: whatever arrives is dealt with before the next read of any. */
+/** Shared by all sockets: bytes are processed before the next read of any. */
 const SHARED = Buffer.allocUnsafeSlow(256 * 1024)
 
 const REST_MS = 1
@@ -32,15 +32,15 @@ interface OnRead {
 }
 
 /**
- * Connect a socket that can lend. Until `onBytes` is called it is like any other, so that an HTTP
+ * Connects a socket that can lend. Until `onBytes` it behaves like any other, so that an HTTP
  * client can open an upgrade on it. While it lends and is `paced` it reads a flood in long runs
  * (`ReadPace`).
  */
 export function connectSharedBuffer(
   connect: (onread: OnRead) => Socket,
   /**
-   * TLS hands out records of at most 16 KiB, however many there are: their size does not tell how
-   * much waits.
+   * TLS delivers records of at most 16 KiB, however many there are: their size does not show how
+   * much is unread.
    */
   { paced }: { paced: boolean },
 ): Socket & SharedBufferStream {

@@ -6,7 +6,7 @@ import type { Link } from './link.ts'
 
 const START_FLAG = { shell: 1, merge: 2, stdin: 4 } as const
 
-/** What Linux allows for one argument or environment entry, with its end mark. */
+/** Linux's maximum for one argument or environment entry, with its terminator. */
 const ARGUMENT_BYTES = 131_072
 const REQUEST_BYTES = 1_048_576
 
@@ -17,7 +17,10 @@ export function idBytes(id: string): Buffer {
   return Buffer.from(id, 'hex')
 }
 
-/** The payload of START. Throws `invalid_arguments` for what could not be passed on unchanged. */
+/**
+ * Encodes the payload of START. Throws `invalid_arguments` for values that cannot be passed on
+ * unchanged.
+ */
 export function encodeStart(
   request: RunRequest,
   bootId: string,
@@ -61,7 +64,7 @@ export function encodeStart(
   return payload
 }
 
-/** Send START, in pieces if it is longer than a frame. */
+/** Sends START, in pieces if it is longer than a frame. */
 export function sendStart(link: Link, channel: number, payload: Buffer): void {
   for (let at = 0; ; at += MAX_PAYLOAD) {
     const last = at + MAX_PAYLOAD >= payload.length
@@ -79,17 +82,17 @@ function checkText(what: string, text: string): void {
 }
 
 const SPOOL_AFTER_BYTES = 131_072
-/** A command that ignores TERM at its timeout is killed this much later. */
+/** Delay of KILL for a command that ignores TERM at its timeout. */
 const TIMEOUT_GRACE_MS = 250
 const MOST_U32 = 0xffff_ffff
 
-/** Head and tail of a cut output together: what sbxd keeps of one stream in any case. */
+/** Head and tail of a cut output together: what sbxd always stores of one stream. */
 export const CUT_BYTES = 262_144
 const LOWEST_PRIORITY = 19
-/** Their places are their numbers in the protocol. */
+/** Indices are the numbers in the protocol. */
 const LIMITS = ['cpuSeconds', 'fileBytes', 'openFiles', 'addressSpaceBytes'] as const
 
-/** The list at the end of START. Throws `invalid_arguments` for what sbxd would refuse. */
+/** The list at the end of START. Throws `invalid_arguments` for values that sbxd would refuse. */
 function writeStartOptions(writer: ByteWriter, request: RunRequest): void {
   const option = (tag: StartOption, value: ByteWriter): void => {
     const bytes = value.done()
@@ -147,8 +150,7 @@ const MOST_CELLS = 65_535
 const SESSION_CHARACTERS = 64
 
 /**
- * Rows and columns as START and RESIZE carry them. Throws `invalid_arguments` for what is not a
- * size.
+ * Encodes rows and columns for START and RESIZE. Throws `invalid_arguments` for an invalid size.
  */
 export function terminalSize({ rows, columns }: TerminalSize): ByteWriter {
   for (const cells of [rows, columns])
@@ -157,7 +159,7 @@ export function terminalSize({ rows, columns }: TerminalSize): ByteWriter {
   return new ByteWriter().u16(rows).u16(columns)
 }
 
-/** The greatest age of a background job in milliseconds; 0 leaves it to sbxd, which takes a day. */
+/** Maximum age of a background job in milliseconds; 0 selects sbxd's default, a day. */
 function jobOption(maxAgeMs: number | undefined): ByteWriter {
   if (maxAgeMs !== undefined && !(maxAgeMs > 0 && maxAgeMs <= 2 ** 40 - 1))
     throw new SandboxError('invalid_arguments', 'maxAgeMs must be more than 0')

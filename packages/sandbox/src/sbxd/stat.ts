@@ -6,7 +6,7 @@ const FLAG = { over: 1, frozen: 2, hostLow: 4 } as const
 const COUNTED_BY = ['nobody', 'walk', 'file_system'] as const
 const NEVER = 0xffff_ffff
 
-/** The payload of DISK_BUDGET; whether it freezes is a flag of the frame. */
+/** Encodes the payload of DISK_BUDGET; `freeze` is a flag of the frame. */
 export function encodeBudget(budget: DiskBudget): Buffer {
   return new ByteWriter()
     .u64(budget.bytes)
@@ -16,7 +16,7 @@ export function encodeBudget(budget: DiskBudget): Buffer {
     .done()
 }
 
-/** The payload of DISK_STATE. */
+/** Parses the payload of DISK_STATE. */
 export function readDiskState(reader: ByteReader): DiskState {
   const { flags, countedBy } = readHead(reader)
   return {
@@ -37,7 +37,7 @@ function readHead(reader: ByteReader): { flags: number; countedBy: DiskState['co
   return { flags, countedBy }
 }
 
-/** The payload of STAT_RESULT. Unset or unknown limits are omitted. */
+/** Parses the payload of STAT_RESULT. Unset or unknown limits are omitted. */
 export function readStat(reader: ByteReader): SandboxStat {
   const memory = { bytes: reader.u64(), ...limit(reader.u64()) }
   const processes = { count: reader.u32(), ...limit(reader.u32()) }

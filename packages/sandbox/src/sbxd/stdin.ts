@@ -7,8 +7,8 @@ import type { Link } from './link.ts'
 const PIECE = MAX_PAYLOAD - 8
 
 /**
- * A command's stdin: bytes in order, within the credit that sbxd gives. Every method rejects once
- * the command is over.
+ * A command's stdin: ordered bytes within sbxd's credit. Every method rejects after the command's
+ * end.
  */
 export class StdinWriter {
   readonly #link: Link
@@ -24,7 +24,7 @@ export class StdinWriter {
     this.#channel = channel
   }
 
-  /** Bytes that sbxd has or that are on their way to it. */
+  /** Bytes that sbxd has or that are in flight. */
   get offset(): number {
     return this.#offset
   }
@@ -40,8 +40,8 @@ export class StdinWriter {
   }
 
   /**
-   * `why` is asked only by a write that comes too late: every command ends here, and an error with
-   * its stack is a fiftieth of the time of a short one.
+   * `why` is called only by a late write: every command ends here, and an error with its stack is a
+   * fiftieth of a short command's time.
    */
   end(why: () => SandboxError): void {
     this.#over ??= why

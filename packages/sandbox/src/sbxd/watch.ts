@@ -1,11 +1,11 @@
-/** Directories in which changes are noticed: one set at a time, as sbxd holds one. */
+/** Watched directories: one set at a time, because sbxd holds one. */
 import { SandboxError } from '../errors.ts'
 import { fileError } from './errno.ts'
 import type { Link } from './link.ts'
 import { ByteReader, ByteWriter } from './protocol/bytes.ts'
 import { FLAG, FrameType } from './protocol/frames.ts'
 
-/** sbxd watches no more at once. */
+/** Maximum that sbxd watches at once. */
 const MOST_WATCHED = 128
 
 export class DirectoryWatches {
@@ -19,7 +19,7 @@ export class DirectoryWatches {
     void link.closed.then(() => this.#current?.wake())
   }
 
-  /** As `SandboxFiles.watch`; the paths are relative to the workspace. */
+  /** See `SandboxFiles.watch`; paths are relative to the workspace. */
   async *watch(all: readonly string[], signal: AbortSignal): AsyncGenerator<readonly string[], void> {
     const paths = all.slice(0, MOST_WATCHED)
     const set = ++this.#set
@@ -31,7 +31,7 @@ export class DirectoryWatches {
     signal.addEventListener('abort', stop)
     try {
       await this.#ask(set, paths)
-      // What changed between a look and the watch.
+      // Covers changes between the caller's last read and the watch.
       yield paths
       while (!signal.aborted && this.#current === current && !this.#link.ended) {
         if (current.changed.size === 0) await wake.promise

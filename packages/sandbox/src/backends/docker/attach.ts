@@ -9,8 +9,8 @@ import { type SharedBufferStream, connectSharedBuffer } from '../../sbxd/shared-
 import type { EngineAddress } from './connection.ts'
 
 /**
- * An HTTP answer that is not the one asked for. Same fields as dockerode's errors, so one function
- * reads both.
+ * An unexpected HTTP answer, with the fields of dockerode's errors, so that one function reads
+ * both.
  */
 class EngineAnswerError extends Error {
   override readonly name = 'EngineAnswerError'
@@ -25,16 +25,15 @@ class EngineAnswerError extends Error {
 }
 
 /**
- * The engine's API version from `GET /_ping`, for example `1.41`. Rejects with the socket's own
- * error, or with `engine_unavailable` when something other than an engine answers.
+ * API version from `GET /_ping`, for example `1.41`. Rejects with the socket's own error, or with
+ * `engine_unavailable` when something other than an engine answers.
  */
 export function pingVersion(address: EngineAddress, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const request = open(address, 'GET', '/_ping', {}, signal)
     request.on('error', reject)
     request.on('response', (response) => {
-      // The engine gate, or a proxy, speaks for an engine that does not: its words say more than
-      // ours could.
+      // The engine gate, or a proxy, answers for a silent engine, with a better reason than ours.
       if ((response.statusCode ?? 0) >= 500) return void refusal(response).then(reject, reject)
       response.resume()
       const version = response.headers['api-version']
@@ -50,9 +49,9 @@ export function pingVersion(address: EngineAddress, signal: AbortSignal): Promis
 }
 
 /**
- * A change that needs no body and whose answer says nothing, past docker-modem, which is slow about
- * it: for what a person waits for. Rejects with the socket's own error, or with an
- * `EngineAnswerError` that is no 2xx.
+ * A change without a body in request or answer, past docker-modem, which is slow: for calls that a
+ * user waits for. Rejects with the socket's own error, or with an `EngineAnswerError` for a status
+ * other than 2xx.
  */
 export function post(address: EngineAddress, path: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -69,10 +68,10 @@ export function post(address: EngineAddress, path: string, signal: AbortSignal):
 }
 
 /**
- * Attach to a container's stdin and stdout and hand over the raw socket of the upgrade, with
- * Docker's own framing still on what is read; it can lend its bytes. Not through docker-modem,
- * whose hijack sends its JSON options into the container's stdin and whose duplex knows no
- * back-pressure. `signal` ends only the opening; a stream that is open is its owner's.
+ * Attaches to a container's stdin and stdout and returns the raw socket of the upgrade, with
+ * Docker's own framing on reads; it can lend its bytes. Not through docker-modem, whose hijack
+ * sends its JSON options into the container's stdin and whose duplex has no back-pressure. `signal`
+ * cancels only the opening.
  */
 export function attach(
   address: EngineAddress,
@@ -120,7 +119,7 @@ function connect(address: EngineAddress): Socket & SharedBufferStream {
 
 async function refusal(response: IncomingMessage): Promise<Error> {
   const status = response.statusCode ?? 0
-  // An engine that knows no upgrade streams at once; it is far older than any that we support.
+  // An engine without upgrades streams at once; it is far older than any supported one.
   if (status === 200) {
     response.destroy()
     return new SandboxError(
@@ -135,7 +134,7 @@ async function refusal(response: IncomingMessage): Promise<Error> {
       return new EngineAnswerError(status, json.message)
     }
   } catch {
-    // Not JSON: the text itself is the message.
+    // Not JSON: the text is the message.
   }
   return new EngineAnswerError(status, body.trim() || 'no message')
 }
@@ -152,8 +151,8 @@ function open(
     const named = { Host: 'docker', ...headers }
     return http.request({ ...common, headers: named, socketPath: address.socketPath })
   }
-  // No name of ours here: Node holds a certificate to the header, where there is one, and not to
-  // the address.
+  // Without a Host header of ours: Node checks the certificate against that header, where there is
+  // one, and not against the address.
   const target = { ...common, host: address.host, port: address.port }
   return address.tls ? https.request({ ...target, ...address.tls }) : http.request(target)
 }

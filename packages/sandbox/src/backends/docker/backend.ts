@@ -13,22 +13,19 @@ import { createImageIds, createSpecBuilder } from './spec-builder.ts'
 import { createVolumes } from './volumes.ts'
 
 export interface DockerBackendOptions {
-  /** As in `DOCKER_HOST`; default the usual Unix socket. */
+  /** A `DOCKER_HOST` value; default the usual Unix socket. */
   dockerHost?: string
   /** For an engine behind TLS. */
   tls?: EngineTls
-  /** Whether engine-gate listens at `dockerHost`: what cannot be reached is called by its name. */
+  /** engine-gate listens at `dockerHost`: messages name it when it is unreachable. */
   gate?: boolean
-  /**
-   * Only containers and volumes of this deployment are ever seen or touched. `[a-z0-9-]`, at most
-   * 40.
-   */
+  /** Only containers and volumes of this deployment are visible. `[a-z0-9-]`, at most 40. */
   deployment: string
   /** Default: the profile shipped with this package. */
   seccompFile?: string
-  /** Image → one made from it, which is used in its place while it is there. */
+  /** Image → an extension of it, which replaces it while it exists. */
   imageExtensions?: Readonly<Record<string, string>>
-  /** When an engine that hangs is given up for a while, and how many calls may wait for it. */
+  /** Time limits for a hanging engine, and bounds on its calls. */
   circuit?: CircuitOptions
 }
 

@@ -7,16 +7,16 @@ export interface EngineTls {
   key?: string | Buffer
 }
 
-/** Where the engine listens, parsed once; both dockerode and the raw attach connect by it. */
+/** The engine's parsed address, for both dockerode and the raw attach. */
 export type EngineAddress =
-  /** `gate`: what listens there is engine-gate, which passes on to an engine. */
+  /** `gate`: engine-gate listens there, and passes requests on to an engine. */
   | { kind: 'unix'; socketPath: string; shown: string; gate?: boolean }
   | { kind: 'tcp'; host: string; port: number; tls?: EngineTls; shown: string }
 
 const DEFAULT_SOCKET = '/var/run/docker.sock'
 
 /**
- * Read a `DOCKER_HOST` value: `unix:///path`, a bare absolute path, `tcp://host:port`,
+ * Parses a `DOCKER_HOST` value: `unix:///path`, a bare absolute path, `tcp://host:port`,
  * `http(s)://host:port`, or nothing for the usual socket. Throws `invalid_arguments` for anything
  * else (ssh, npipe, fd).
  */
@@ -38,7 +38,7 @@ export function parseDockerHost(dockerHost?: string, tls?: EngineTls): EngineAdd
     throw badHost(text)
   }
   const secure = url.protocol === 'https:' || tls !== undefined
-  // WHATWG URLs drop a port that is the scheme's own, and know none for tcp.
+  // WHATWG URLs drop the scheme's default port, and have none for tcp.
   const port = url.port
     ? Number(url.port)
     : url.protocol === 'http:'

@@ -3,16 +3,16 @@ import { SandboxError } from '../../errors.ts'
 import { checkLimits, RUN_BYTES, shmBytes } from '../../limits.ts'
 import { LABEL, slotLabels, UID_RANGE } from '../../names.ts'
 
-/** What the template must know about the engine's host. */
+/** Facts about the engine's host for the template. */
 export interface EngineFacts {
   cgroup: 'v1' | 'v2'
-  /** CPUs of the host: each has a `thermal_throttle` folder to hide. */
+  /** CPUs of the host: the `thermal_throttle` folder of each is masked. */
   cpus: number
-  /** Uids are remapped or the engine is rootless: no user inside is root of the host's kernel. */
+  /** Uids are remapped or the engine is rootless: no user inside is root on the host's kernel. */
   remapped?: boolean
 }
 
-/** These facts in an answer of `GET /info`. */
+/** Reads these facts from `GET /info`. */
 export function engineFacts(info: {
   NCPU: number
   CgroupVersion?: string | undefined
@@ -26,23 +26,23 @@ export function engineFacts(info: {
 interface TemplateInput {
   deployment: string
   spec: SandboxSpec
-  /** `sha256:…`; never a tag, so that what runs is what was checked. */
+  /** `sha256:…`; never a tag, so that the checked image is the one that runs. */
   imageId: string
-  /** The profile itself, not a path; that which `spec.profile` names. */
+  /** The text of the profile that `spec.profile` names, not a path. */
   seccompProfile: string
   engine: EngineFacts
-  /** Goes to the label `sandlot.spec`. */
+  /** Value of the label `sandlot.spec`. */
   fingerprint: string
 }
 
-/** Body of `POST /containers/create`, exactly the fields that we send. */
+/** Body of `POST /containers/create`, exactly our fields. */
 export type CreateBody = ReturnType<typeof createTemplate>
 
 const WORKSPACE = '/workspace'
 
 /**
- * The whole environment of PID 1. Nothing of the controller's own goes in. SHELL is there because
- * bash otherwise reads all of /etc/passwd at every start, which doubles the time of a `true`.
+ * The whole environment of PID 1, without the controller's own. SHELL is set because bash otherwise
+ * reads all of /etc/passwd at every start, which doubles the time of a `true`.
  */
 const ENVIRONMENT = [
   `PATH=${WORKSPACE}/.local/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin`,
@@ -54,7 +54,7 @@ const ENVIRONMENT = [
   'SANDBOX=1',
 ]
 
-/** The engine's own list. Ours replaces it, so it is sent in full. */
+/** The engine's own list. Ours replaces it, so it is included in full. */
 const ENGINE_MASKED = [
   '/proc/asound',
   '/proc/acpi',
@@ -70,7 +70,7 @@ const ENGINE_MASKED = [
   '/sys/devices/virtual/powercap',
 ]
 
-/** What tells about the host, or helps an attack on its kernel, and no command needs. */
+/** Paths that reveal the host, or help an attack on its kernel, and that no command needs. */
 const OUR_MASKED = [
   '/proc/kallsyms',
   '/proc/modules',
@@ -87,9 +87,9 @@ const OUR_MASKED = [
 const READONLY = ['/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/sysrq-trigger']
 
 /**
- * The one create body there is: pure, every control of the hardening checklist in it, every field
- * sent even where the engine's default is the same. Throws `invalid_arguments` for limits or a uid
- * that cannot be.
+ * The only create body: pure, with every control of the hardening checklist, and every field sent
+ * even where it equals the engine's default. Throws `invalid_arguments` for invalid limits or an
+ * invalid uid.
  */
 export function createTemplate({
   deployment,
@@ -125,7 +125,7 @@ export function createTemplate({
     AttachStdin: true,
     AttachStdout: true,
     AttachStderr: true,
-    // sbxd ends at once on a TERM from outside and ignores one from inside.
+    // sbxd exits at once on a TERM from outside and ignores one from inside.
     StopSignal: 'SIGTERM',
     StopTimeout: 2,
     Healthcheck: { Test: ['NONE'] },
@@ -170,18 +170,18 @@ export function createTemplate({
       // Refused by engines on cgroup v2.
       ...(engine.cgroup === 'v1' ? { MemorySwappiness: 0 } : {}),
       NanoCpus: Math.round(limits.cpus * 1e9),
-      // A quarter of the default weight: on a busy host the controller goes first.
+      // A quarter of the default weight: on a busy host the controller has priority.
       CpuShares: 256,
       PidsLimit: limits.pids,
-      // Never negative: the runtime sets it with its own privileges, so that every process in the
-      // sandbox could go back down to it, and the kernel would take programs of the host instead.
-      // Process 1 raises its commands to 500 while it forks them (oom.c); the least that they can
-      // choose again is this, and process 1 is far smaller than they are.
+      // Never negative: the runtime sets it with its own privileges, so every process in the
+      // sandbox could return to it, and the kernel would kill programs of the host instead. Process
+      // 1 raises its commands to 500 while it forks them (oom.c); they can lower theirs to this at
+      // most, and process 1 is far smaller than they are.
       OomScoreAdj: 0,
       // Never nproc: it counts per uid over the whole host.
       Ulimits: [
-        // Not 0, which the kernel does not obey where a crash starts a program of the host
-        // (core(5)). One byte is too little for a file, and the filter keeps it at that.
+        // Not 0, which the kernel ignores where a crash starts a program of the host (core(5)). One
+        // byte is too little for a file, and the filter prevents raising it.
         ulimit('core', 1),
         ulimit('nofile', limits.openFiles),
         ulimit('fsize', limits.diskBytes),
@@ -201,9 +201,9 @@ function ulimit(name: string, value: number) {
 }
 
 /**
- * SysV objects outlive the processes that made them, and their memory is the sandbox's: what has no
- * user left is freed, all segments together are no larger than /dev/shm, and messages and
- * semaphores are few. The private IPC namespace has these for itself.
+ * SysV objects outlive their processes and use the sandbox's memory: unused ones are freed, all
+ * segments together are no larger than /dev/shm, and messages and semaphores are few. The limits
+ * apply to the private IPC namespace.
  */
 function ipcLimits(limits: SandboxLimits): Record<string, string> {
   const shm = shmBytes(limits)
@@ -218,7 +218,7 @@ function ipcLimits(limits: SandboxLimits): Record<string, string> {
   }
 }
 
-/** One inode for 4 KiB, as a file system has; 1,024 at least. */
+/** One inode per 4 KiB, as in a file system; at least 1,024. */
 function inodes(bytes: number): number {
   return Math.max(1024, Math.floor(bytes / 4096))
 }

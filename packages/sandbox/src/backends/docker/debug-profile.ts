@@ -1,14 +1,13 @@
 /**
- * The looser profile that an operator may grant: tracing one's own processes, as strace and gdb do
- * it.
+ * The looser profile that an operator may grant: tracing one's own processes, as strace and gdb do.
  */
 
 /**
- * What the debug profile has beyond the ordinary one; everything else is the same text. Who may be
- * traced the kernel decides: a process of the same user id that is dumpable, which sbxd and its
- * shims are not. The filter is asked again about a call that a tracer has changed (since Linux
- * 4.8), so that tracing is no way round it. process_vm_writev and kcmp stay closed: gdb writes
- * through ptrace, strace compares nothing by default.
+ * Additions of the debug profile; the rest is the ordinary text. The kernel restricts tracing to
+ * dumpable processes of the same user id, which sbxd and its shims are not. The filter checks a
+ * call again after a tracer has changed it (since Linux 4.8), so tracing does not bypass it.
+ * process_vm_writev and kcmp stay closed: gdb writes through ptrace, strace compares nothing by
+ * default.
  */
 const ADDITIONS = [
   { names: ['ptrace', 'process_vm_readv'], action: 'SCMP_ACT_ALLOW' },
@@ -20,9 +19,7 @@ const ADDITIONS = [
   },
 ]
 
-/**
- * The debug profile that belongs to the text of an ordinary one; one line, as the engine wants it.
- */
+/** Derives the debug profile from an ordinary one; one line, as the engine expects. */
 export function debugProfile(ordinary: string): string {
   const profile = JSON.parse(ordinary) as { syscalls?: unknown[] }
   return JSON.stringify({ ...profile, syscalls: [...(profile.syscalls ?? []), ...ADDITIONS] })

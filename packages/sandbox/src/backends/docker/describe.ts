@@ -2,7 +2,7 @@ import { parseDockerHost, type EngineTls } from './connection.ts'
 import { createEngine, DEADLINE } from './engine.ts'
 import { absentIf404 } from './engine-error.ts'
 
-/** As much of the engine's `/info` and `/version` as is looked at, in its own spelling. */
+/** Used fields of the engine's `/info` and `/version`, in its own spelling. */
 export interface EngineDescription {
   info: {
     OperatingSystem?: string
@@ -24,7 +24,7 @@ export interface EngineDescription {
   version: { Components?: { Name?: string; Version?: string }[] | null }
 }
 
-/** What the engine says about itself. Rejects with a `SandboxError`: `engine_unavailable`. */
+/** The engine's description of itself. Rejects with `engine_unavailable`. */
 export async function describeEngine(at: {
   dockerHost?: string
   tls?: EngineTls
@@ -37,7 +37,7 @@ export async function describeEngine(at: {
   return { info, version, local: address.kind === 'unix' }
 }
 
-/** Whether the engine has this image. Rejects with a `SandboxError`: `engine_unavailable`. */
+/** Rejects with `engine_unavailable`. */
 export async function hasImage(
   image: string,
   at: { dockerHost?: string; tls?: EngineTls },

@@ -1,7 +1,7 @@
 import { SandboxError } from '../../errors.ts'
 import type { EngineAddress } from './connection.ts'
 
-/** What an HTTP answer of the engine was, when it was one. dockerode puts these on its errors. */
+/** HTTP status and message of an engine's answer. dockerode sets these on its errors. */
 interface EngineAnswer {
   statusCode: number
   message: string
@@ -9,9 +9,7 @@ interface EngineAnswer {
 
 const isGate = (address: EngineAddress): boolean => address.kind === 'unix' && address.gate === true
 
-/**
- * Read a dockerode error's status and the engine's own message. Undefined when there was no answer.
- */
+/** Status and message of a dockerode error. Undefined when there was no answer. */
 export function engineAnswer(error: unknown): EngineAnswer | undefined {
   if (!(error instanceof Error) || !('statusCode' in error) || typeof error.statusCode !== 'number')
     return undefined
@@ -24,8 +22,8 @@ export function engineAnswer(error: unknown): EngineAnswer | undefined {
 }
 
 /**
- * Any failure of an engine call as a `SandboxError` whose message says what to do.
- * `doing` names the step for people, for example `create the sandbox`.
+ * Converts a failure of an engine call; the message says what to do. `doing` names the step, for
+ * example `create the sandbox`.
  */
 export function toSandboxError(error: unknown, address: EngineAddress, doing: string): SandboxError {
   if (error instanceof SandboxError) return error
@@ -86,14 +84,14 @@ function fromAnswer(answer: EngineAnswer, doing: string, cause: unknown): Sandbo
     'engine_unavailable',
     settingRefused(answer.message) ??
       `The Docker engine could not ${doing} (HTTP ${answer.statusCode}): ${shorten(answer.message)}`,
-    // What the gate, or a proxy, says of an engine that it does not reach.
+    // Statuses of the gate, or a proxy, for an unreachable engine.
     { cause, unreachable: [502, 503, 504].includes(answer.statusCode) },
   )
 }
 
 /**
- * What to say where an engine cannot do what a setting asks, as Docker 20.10 to 28 and Podman 4.3
- * put it.
+ * Message for a setting that the engine does not support, in the wording of Docker 20.10 to 28 and
+ * Podman 4.3.
  */
 function settingRefused(message: string): string | undefined {
   const runtime = /unknown (?:or invalid runtime name:|runtime specified) (\S+)/i.exec(message)?.[1]
@@ -111,13 +109,13 @@ function shorten(message: string): string {
 }
 
 /**
- * What 20.10 says of a task that containerd still has, and of one whose making a crash cut off: at
- * each try the same.
+ * Messages of 20.10 for a task that containerd still has, and for one whose creation a crash
+ * interrupted: the same at each try.
  */
 const FORGOTTEN = /\btask [0-9a-f]+: already exists|\bid already in use\b/i
 
 /**
- * Whether a start failed because containerd still has the container that the engine thinks has
+ * True when a start failed because containerd still has a container that the engine considers
  * ended.
  */
 export function isForgottenTask(error: unknown): boolean {
@@ -142,7 +140,7 @@ export function deadlineError(address: EngineAddress, doing: string, ms: number)
   )
 }
 
-/** The answer, or undefined when the engine refused with one of these statuses. */
+/** The answer, or undefined for one of these statuses. */
 export async function unless<T>(statuses: readonly number[], answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer
@@ -153,7 +151,7 @@ export async function unless<T>(statuses: readonly number[], answer: Promise<T>)
   }
 }
 
-/** The answer, or undefined when there is no such thing. */
+/** The answer, or undefined for a 404. */
 export function absentIf404<T>(answer: Promise<T>): Promise<T | undefined> {
   return unless([404], answer)
 }

@@ -14,13 +14,10 @@ import type { EngineAddress } from './connection.ts'
 import { deadlineError, toSandboxError } from './engine-error.ts'
 import { once } from './once.ts'
 
-/** The newest API version we know. An engine that speaks a newer one is asked for this. */
+/** The newest known API version. A newer engine is asked for this one. */
 const NEWEST_API = '1.52'
 
-/**
- * Milliseconds each kind of call may take. Create and start include making a volume, mounts and
- * namespaces.
- */
+/** Time limits in milliseconds. Create and start include making a volume, mounts and namespaces. */
 export const DEADLINE = { ping: 5_000, read: 15_000, change: 60_000, attach: 15_000 } as const
 
 export interface Engine {
@@ -28,9 +25,9 @@ export interface Engine {
   /** Negotiated once, at the first call; a failure is not remembered. */
   apiVersion(signal?: AbortSignal): Promise<string>
   /**
-   * One unary call: `run` gets dockerode and a signal that ends at the deadline or with the
-   * caller's own. Rejects with a `SandboxError` only. `doing` completes "could not …" and "did not
-   * … within".
+   * One unary call: `run` receives dockerode and a signal that aborts at the deadline or with the
+   * caller's own. Rejects with a `SandboxError` only. `doing` completes “could not …” and “did not
+   * … within”.
    */
   call<T>(
     doing: string,
@@ -38,15 +35,15 @@ export interface Engine {
     run: (docker: Docker, signal: AbortSignal) => Promise<T>,
     signal?: AbortSignal,
   ): Promise<T>
-  /** The raw attach stream of a container, Docker's framing still on it. */
+  /** The raw attach stream of a container, with Docker's framing. */
   attach(id: string, signal?: AbortSignal): Promise<Socket>
-  /** As the last calls have shown; contacts nothing. */
+  /** Result of the last calls; contacts nothing. */
   health(): BackendHealth
 }
 
 /**
- * One engine at one address. Opens nothing until the first call, and holds nothing open between
- * calls. While it does not answer, calls fail at once.
+ * One engine at one address. Opens nothing before the first call, and keeps nothing open between
+ * calls. While it is silent, calls fail at once.
  */
 export function createEngine(address: EngineAddress, circuit?: CircuitOptions): Engine {
   const breaker = new CircuitBreaker(address, (signal) => pingVersion(address, signal), circuit)
@@ -59,7 +56,7 @@ export function createEngine(address: EngineAddress, circuit?: CircuitOptions): 
     const deadline = AbortSignal.timeout(deadlineMs)
     try {
       const either = signal ? AbortSignal.any([signal, deadline]) : deadline
-      // dockerode forgets the signal in some calls, so the wait itself ends with it as well.
+      // dockerode ignores the signal in some calls, so the wait ends with it as well.
       return await orAborted(run(either), either, () => new Error('aborted', { cause: either.reason }))
     } catch (error) {
       if (error instanceof SandboxError) throw error
@@ -72,7 +69,7 @@ export function createEngine(address: EngineAddress, circuit?: CircuitOptions): 
     }
   }
 
-  // Shared by all callers, so it must not end with the signal of one of them.
+  // Shared by all callers, so no caller's signal may end it.
   const negotiate = once(async () => {
     const offered = await withDeadline('answer', DEADLINE.ping, undefined, (signal) =>
       pingVersion(address, signal),
@@ -101,9 +98,9 @@ export function createEngine(address: EngineAddress, circuit?: CircuitOptions): 
 }
 
 /**
- * All of them set, because docker-modem fills what is missing from the environment. A connection
- * per call: one that is kept may have gone silent without a close, and then every call
- * that is given it waits for its deadline.
+ * All fields are set, because docker-modem fills missing ones from the environment. A connection
+ * per call: a reused one may have gone silent without a close, and then every call on it waits for
+ * its deadline.
  */
 function dockerOptions(
   address: EngineAddress,
@@ -139,8 +136,8 @@ function dockerOptions(
 }
 
 /**
- * docker-modem writes out every request before it sends it, for an unused log: with this
- * agent in it, and so with every other request that is under way.
+ * docker-modem formats every request for an unused log, with this agent and so with every other
+ * pending request in it.
  */
 function terse(agent: http.Agent): http.Agent {
   return Object.assign(agent, { [inspect.custom]: () => 'Agent' })

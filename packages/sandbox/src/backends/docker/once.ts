@@ -1,5 +1,5 @@
 /**
- * Computed at the first call, for all who ask. A failure is not remembered: the next call tries
+ * Computes at the first call, for all callers. A failure is not remembered: the next call tries
  * again.
  */
 export function once<T>(compute: () => Promise<T>): () => Promise<T> {

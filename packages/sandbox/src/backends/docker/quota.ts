@@ -4,19 +4,19 @@ import { engineAnswer } from './engine-error.ts'
 import { type EngineInfo, type QuotaKind, readInfo } from './capabilities.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 
-/** Of the volume that asks: nothing is ever written to it. */
+/** Size of the probe's volume, to which nothing is written. */
 const PROBE_BYTES = 64 * 1024 * 1024
 
 /**
- * Whether a volume of the `local` driver may have a size: only where the engine's data root is on
- * xfs mounted with project quotas (`pquota`). Asked once, by making a volume with one and removing
- * it; a failure is not remembered, and neither is the `soft` of an engine that failed (5xx) rather
- * than refused. On a data root that is known to be something else nothing is made.
+ * Probes whether a volume of the `local` driver may have a size: only where the engine's data root
+ * is on xfs mounted with project quotas (`pquota`). Probed once, by creating such a volume and
+ * removing it; a failure is not remembered, and neither is the `soft` of an engine that failed
+ * (5xx) rather than refused. On a data root known to be another file system nothing is created.
  */
 export function createQuotaProbe(engine: Engine, deployment: string): () => Promise<QuotaKind> {
   let known: Promise<QuotaKind> | undefined
   return () => {
-    // Shared by all callers, so it does not end with the signal of one of them.
+    // Shared by all callers, so no caller's signal may end it.
     known ??= probe(engine, deployment).then(
       ({ kind, final }) => {
         if (!final) known = undefined
@@ -33,7 +33,7 @@ export function createQuotaProbe(engine: Engine, deployment: string): () => Prom
 
 interface Found {
   kind: QuotaKind
-  /** False: it may be otherwise the next time. */
+  /** False: the next probe may differ. */
   final: boolean
 }
 
@@ -56,7 +56,7 @@ async function probe(engine: Engine, deployment: string): Promise<Found> {
           abortSignal,
         })
       } catch (error) {
-        // The engine's own no; anything else is no answer.
+        // The engine's own refusal; any other error is no answer.
         const answer = engineAnswer(error)
         if (answer === undefined) throw error
         return { kind: 'soft', final: answer.statusCode < 500 }
@@ -64,8 +64,7 @@ async function probe(engine: Engine, deployment: string): Promise<Found> {
       try {
         await docker.getVolume(name).remove({ abortSignal })
       } catch (error) {
-        // The question is answered; an ownerless empty volume goes with the next `sandlot sandbox
-        // prune`.
+        // The probe succeeded; the next `sandlot sandbox prune` removes the ownerless empty volume.
         if (engineAnswer(error) === undefined) throw error
       }
       return { kind: 'hard', final: true }
@@ -73,7 +72,9 @@ async function probe(engine: Engine, deployment: string): Promise<Found> {
   )
 }
 
-/** As the storage driver tells it; undefined where it does not, as with containerd's snapshots. */
+/**
+ * From the storage driver; undefined where it does not report it, as with containerd's snapshots.
+ */
 function backingFileSystem(info: Pick<EngineInfo, 'DriverStatus'>): string | undefined {
   return info.DriverStatus?.find(([name]) => name === 'Backing Filesystem')?.[1]
 }

@@ -3,16 +3,16 @@ import { z } from 'zod'
 import type { SandboxLimits } from '../../backend.ts'
 import { LABEL } from '../../names.ts'
 
-/** What of a create body may differ from one sandbox to the next. */
+/** Variable parts of a create body. */
 interface TemplateParts {
   slot: string
   uid: number
   volume: string
   imageId: string
   fingerprint: string
-  /** The text of the filter, where there is one. */
+  /** Text of the filter, if any. */
   seccompProfile: string | undefined
-  /** Those of the spec, beyond our own. */
+  /** Labels of the spec, without our own. */
   labels: Record<string, string>
   limits: SandboxLimits
 }
@@ -36,9 +36,8 @@ const FILTER = 'seccomp='
 const OWN: ReadonlySet<string> = new Set(Object.values(LABEL))
 
 /**
- * The inverse of `createTemplate`, for judging a body that was received: reads the
- * parts from which the whole body follows. It says nothing about the rest of the body: fill the
- * template in again with these parts and compare. Undefined when a part is not there.
+ * Inverse of `createTemplate`: reads the parts that determine a received body. It does not check
+ * the rest: fill in the template with these parts and compare. Undefined when a part is missing.
  */
 export function readTemplate(value: unknown): TemplateParts | undefined {
   const parsed = body.safeParse(value)

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { SandboxError } from '../../errors.ts'
 
 /**
- * Beside the compiled package first, then in the repository (the same depth from `src` and from
+ * In the compiled package first, then in the repository (the same depth from `src` and from
  * `dist`).
  */
 const DEFAULT_FILES = ['../../seccomp.json', '../../../../../docker/sandbox/seccomp.json'].map((path) =>
@@ -12,7 +12,7 @@ const DEFAULT_FILES = ['../../seccomp.json', '../../../../../docker/sandbox/secc
 )
 
 /**
- * The text of the seccomp profile, one line, as the engine's API wants it (content, not a path).
+ * Text of the seccomp profile in one line, because the engine's API expects content, not a path.
  * Rejects with `invalid_arguments` when no file can be read or it is not a profile that refuses by
  * default.
  */

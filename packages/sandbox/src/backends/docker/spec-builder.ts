@@ -12,16 +12,16 @@ import { once } from './once.ts'
 import { readSeccompProfile } from './seccomp.ts'
 import { absentIf404, missingImage } from './engine-error.ts'
 
-/** What a spec comes to on this engine now. */
+/** A spec resolved on this engine. */
 interface BuiltSpec {
   body: CreateBody
-  /** Of everything in the body but the labels. */
+  /** Hash of the body without labels. */
   fingerprint: string
 }
 
 /**
- * Makes blueprints: finds the image's id, reads the profile and the engine's facts once, fills in
- * the template.
+ * Resolves specs: finds the image's id, reads the profile and the engine's facts once, fills in the
+ * template.
  */
 export function createSpecBuilder(
   engine: Engine,
@@ -56,8 +56,8 @@ export function createSpecBuilder(
 }
 
 /**
- * Throws `unsafe_host` where one sandbox could take all of the host: rootless on cgroup v1, or a
- * kernel without them.
+ * Throws `unsafe_host` where one sandbox could take the whole host: rootless on cgroup v1, or a
+ * kernel without the controllers.
  */
 function requireLimits(info: EngineInfo): void {
   const missing = unlimited(info)
@@ -69,9 +69,9 @@ function requireLimits(info: EngineInfo): void {
 }
 
 /**
- * `extensions`: image → one that was made from it and is used in its place. It is passed over while
- * it is absent, and after the image was made anew without it: then another sbxd may be in it.
- * `names` gets the name of each image that was found, by its id.
+ * `extensions`: image → one that was made from it and replaces it. An extension is ignored while it
+ * is absent, and after the image was rebuilt without it: it may then hold another sbxd. `names`
+ * receives the name of each image found, by its id.
  */
 export function createImageIds(
   engine: Engine,
@@ -98,7 +98,7 @@ export function createImageIds(
   }
 }
 
-/** Its layers begin with those of `image`, whatever either is called. */
+/** Compares layers, not names: its layers begin with those of `image`. */
 function isMadeFrom(extended: Docker.ImageInspectInfo, image: Docker.ImageInspectInfo): boolean {
   const [own = [], base = []] = [extended.RootFS.Layers, image.RootFS.Layers]
   return base.length > 0 && base.every((layer, at) => own[at] === layer)

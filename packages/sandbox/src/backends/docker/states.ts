@@ -1,7 +1,7 @@
 import type { SandboxState } from '../../backend.ts'
 import { LABEL } from '../../names.ts'
 
-/** The engine's word for a container's state in ours. */
+/** Maps the engine's state of a container to ours. */
 export function normalState(status: string): SandboxState {
   switch (status) {
     case 'created':
@@ -20,7 +20,7 @@ export function normalState(status: string): SandboxState {
   }
 }
 
-/** Whether these labels say that a container or volume is a sandbox's of this deployment. */
+/** True for labels of a sandbox's container or volume of this deployment. */
 export function isOurs(deployment: string, labels: Record<string, string> | null | undefined): boolean {
   return labels?.[LABEL.deployment] === deployment && labels[LABEL.role] === 'sandbox'
 }

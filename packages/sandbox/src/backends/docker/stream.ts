@@ -6,9 +6,9 @@ import { type SharedBufferStream, hasSharedBuffer } from '../../sbxd/shared-buff
 const HEADER_BYTES = 8
 
 /**
- * Removes Docker's framing from an attach stream: 8 bytes (stream 0–2, three zeros, length
- * big-endian), then that many bytes. Iterative, whatever the chunks; keeps at most one header and
- * copies nothing else.
+ * Removes Docker's framing from an attach stream: 8 bytes (stream 0–2, three zeros, big-endian
+ * length), then that many bytes. Iterative for any chunks; stores at most one header and copies
+ * nothing else.
  */
 export class DockerStreamSplitter {
   readonly #header = Buffer.alloc(HEADER_BYTES)
@@ -17,8 +17,8 @@ export class DockerStreamSplitter {
   #stderr = false
 
   /**
-   * Calls `onBytes` with views into `chunk`. Throws `SandboxError` `protocol` at a header that
-   * cannot be one, for example of a container with a terminal, whose stream is not framed.
+   * Calls `onBytes` with views into `chunk`. Throws `SandboxError` `protocol` at an invalid header,
+   * for example of a container with a terminal, whose stream is not framed.
    */
   push(chunk: Buffer, onBytes: (stream: 'stdout' | 'stderr', bytes: Buffer) => void): void {
     let at = 0
@@ -51,14 +51,14 @@ export class DockerStreamSplitter {
 }
 
 interface UnframedOptions {
-  /** What the container wrote to stderr; sbxd does so only before it dies. Default: thrown away. */
+  /** Receives stderr, to which sbxd writes only before it exits. Default: discarded. */
   onStderr?: (bytes: Buffer) => void
 }
 
 /**
- * The raw socket of a Docker attach as a plain duplex: stdout without framing is read, writes go
- * through as they are. Back-pressure holds both ways, `end()` half-closes, and either side's
- * destruction is the other's. Where the socket lends its bytes, so does the duplex.
+ * Wraps the raw socket of a Docker attach as a plain duplex: reads are stdout without framing,
+ * writes are passed on. Back-pressure works both ways, `end()` half-closes, and destroying either
+ * side destroys the other. Where the socket lends its bytes, so does the duplex.
  */
 export function unframed(socket: Duplex, options: UnframedOptions = {}): Duplex & SharedBufferStream {
   const stream = new UnframedStream(socket, options)
@@ -71,7 +71,7 @@ class UnframedStream extends Duplex implements SharedBufferStream {
   readonly #onStderr: ((bytes: Buffer) => void) | undefined
   readonly #splitter = new DockerStreamSplitter()
   #consumer: ((bytes: Buffer) => void) | undefined
-  /** The write that waits for the socket. */
+  /** The write pending on the socket. */
   #waiting: ((error?: Error | null) => void) | undefined
 
   constructor(socket: Duplex, { onStderr }: UnframedOptions) {

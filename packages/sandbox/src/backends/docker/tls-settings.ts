@@ -1,6 +1,5 @@
 /**
- * The docker command's own settings for an engine behind TLS, read alike by the launcher, the agent
- * and the gate.
+ * Settings of the docker command for an engine behind TLS, read alike by launcher, agent and gate.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,12 +7,12 @@ import { join } from 'node:path'
 export interface EngineTlsVariables {
   /** A folder with `ca.pem`, `cert.pem` and `key.pem`. */
   DOCKER_CERT_PATH?: string | undefined
-  /** Anything but nothing and `0` turns TLS on. */
+  /** Any value but an empty one and `0` enables TLS. */
   DOCKER_TLS_VERIFY?: string | undefined
 }
 
 /**
- * Certificates in PEM; undefined where none are asked for. What is wrong with them is a sentence in
+ * Certificates in PEM; undefined when none are requested. Problems are added as sentences to
  * `problems`.
  */
 export function readEngineTls(
@@ -21,7 +20,7 @@ export function readEngineTls(
   problems: string[],
 ): { ca: Buffer; cert: Buffer; key: Buffer } | undefined {
   if (verify === undefined || verify === '' || verify === '0') return undefined
-  // Plaintext is not what was asked for, and the docker command's own folder is a home that our
+  // Plaintext was not requested, and the docker command's default folder is in a home, which our
   // processes do not have.
   if (folder === undefined || folder === '') {
     problems.push('DOCKER_TLS_VERIFY is set, but not DOCKER_CERT_PATH')

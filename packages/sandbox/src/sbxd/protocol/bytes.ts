@@ -41,7 +41,7 @@ export class ByteWriter {
     return this
   }
 
-  /** Any 64 bits, given back as they came. */
+  /** Any 64 bits, returned unchanged. */
   opaque64(value: bigint): this {
     const at = this.#room(8)
     this.#buffer.writeBigUInt64LE(value, at)
@@ -67,7 +67,9 @@ export class ByteWriter {
   }
 }
 
-/** Reads a payload field by field. What is missing or impossible is a `SandboxError` `protocol`. */
+/**
+ * Reads a payload field by field. A missing or impossible field throws `SandboxError` `protocol`.
+ */
 export class ByteReader {
   readonly #buffer: Buffer
   #at = 0
@@ -117,7 +119,7 @@ export class ByteReader {
     return this.bytes(this.u32()).toString('utf8')
   }
 
-  /** Bytes that were not read yet. */
+  /** Unread bytes. */
   get left(): number {
     return this.#buffer.length - this.#at
   }

@@ -5,8 +5,8 @@ export interface FrameSink {
   /** A whole frame, any type but DATA. `payload` is only valid during the call. */
   frame(header: FrameHeader, payload: Buffer): void
   /**
-   * A piece of a DATA frame, as it arrived; a frame may come in several pieces, never with a gap.
-   * `bytes` is only valid during the call.
+   * A piece of a DATA frame on arrival; a frame may come in several pieces without gaps. `bytes` is
+   * only valid during the call.
    */
   data(header: FrameHeader, offset: number, bytes: Buffer): void
 }
@@ -14,15 +14,15 @@ export interface FrameSink {
 const OFFSET_BYTES = 8
 
 /**
- * Cuts sbxd's bytes into frames, whatever the chunks. Copies only headers and control frames that
- * lie across chunks; the bytes of DATA are passed on where they are. Throws `SandboxError`
- * `protocol` at the first byte that cannot be.
+ * Splits sbxd's bytes into frames, whatever the chunks. Copies only headers and control frames that
+ * span chunks; the bytes of DATA are passed on in place. Throws `SandboxError` `protocol` at the
+ * first invalid byte.
  */
 export class FrameDecoder {
   readonly #sink: FrameSink
   /**
-   * The beginning of a frame that lies across chunks: `#have` bytes of it, of the `#need` to look
-   * at it again.
+   * The beginning of a frame that spans chunks: `#have` bytes of it, of the `#need` before it is
+   * parsed again.
    */
   #carry = Buffer.alloc(0)
   #have = 0
@@ -67,7 +67,7 @@ export class FrameDecoder {
     }
   }
 
-  /** Fills up what was kept; the number of bytes taken from the chunk. */
+  /** Completes the carried bytes. Returns the number of bytes taken from the chunk. */
   #complete(chunk: Buffer): number {
     let at = 0
     while (at < chunk.length) {
@@ -85,18 +85,15 @@ export class FrameDecoder {
   }
 
   /**
-   * A copy with room for what must come, so that each byte is copied twice at most, however small
-   * the chunks.
+   * Copies it with room for the rest, so that each byte is copied twice at most, however small the
+   * chunks.
    */
   #keep(beginning: Buffer): void {
     this.#carry = Buffer.allocUnsafe(this.#need)
     this.#have = beginning.copy(this.#carry)
   }
 
-  /**
-   * Bytes of the frame at `at` that are dealt with; 0 when `#need` bytes of it must be there and
-   * are not.
-   */
+  /** Consumed bytes of the frame at `at`; 0 when fewer than `#need` bytes of it are present. */
   #frameAt(bytes: Buffer, at: number): number {
     if (!this.#enough(bytes, at, HEADER_BYTES)) return 0
     const header = readHeader(bytes, at)

@@ -1,16 +1,16 @@
 /**
- * The sbxd protocol's names and its frame header. What every frame and payload means is in
- * `README.md` beside this file; `docker/sandbox/src/wire/wire.h` mirrors these names.
+ * Names of the sbxd protocol and its frame header. `README.md` in this folder describes every frame
+ * and payload; `docker/sandbox/src/wire/wire.h` mirrors these names.
  */
 
 export const PROTOCOL_VERSION = 5
 const FRAME_MAGIC = 0xa7
 export const HEADER_BYTES = 16
 export const MAX_PAYLOAD = 65_536
-/** More than the longest frame: completes whatever sbxd was in the middle of reading. */
+/** Longer than any frame: completes whatever sbxd was reading. */
 export const RESYNC_BYTES = 65_600
 const HEADER_CRC_START = 0x5b8d17e3
-/** The checksums of everything that a controller sends begin from values of its own. */
+/** Start values for the checksums of a controller's frames, different for each session. */
 export interface CrcStarts {
   header: number
   payload: number
@@ -87,13 +87,13 @@ export const FLAG = {
   COMMIT: 2,
   ABORT: 4,
   RECURSIVE: 1,
-  /** FILE_WRITE (first piece), FILE_RENAME: an error where something is. */
+  /** FILE_WRITE (first piece), FILE_RENAME: an error if the target exists. */
   NEW: 8,
   /** FILE_CHANGED: in any of the directories. */
   ALL: 1,
-  /** Every file request: a symbolic link on the way is an error. */
+  /** Every file request: a symbolic link on the path is an error. */
   NO_LINKS: 0x8000,
-  /** DISK_BUDGET: nothing may grow, whatever the budget. */
+  /** DISK_BUDGET: prevents all growth, whatever the budget. */
   FREEZE: 1,
 } as const
 
@@ -125,7 +125,7 @@ export interface FrameHeader {
   length: number
 }
 
-/** The header at `at`, or undefined when these 16 bytes are not one. */
+/** The header at `at`, or undefined when these 16 bytes are not a header. */
 export function readHeader(bytes: Buffer, at = 0): FrameHeader | undefined {
   if (bytes[at] !== FRAME_MAGIC) return undefined
   const length = bytes.readUInt32LE(at + 8)
@@ -155,7 +155,7 @@ function writeHeader(
   into.writeUInt32LE(crc32c(crcStart, into, 0, 12), 12)
 }
 
-/** A whole frame towards sbxd: header, payload (at most `MAX_PAYLOAD` bytes), checksum. */
+/** A whole frame to sbxd: header, payload (at most `MAX_PAYLOAD` bytes), checksum. */
 export function encodeFrame(
   type: FrameType,
   flags: number,
@@ -170,7 +170,7 @@ export function encodeFrame(
   return frame
 }
 
-/** A frame as sbxd sends it: without the payload's checksum. For tests that play sbxd. */
+/** A frame of sbxd's: without the payload's checksum. For tests that play sbxd. */
 export function encodeOutwardFrame(
   type: FrameType,
   flags: number,
@@ -183,7 +183,7 @@ export function encodeOutwardFrame(
   return frame
 }
 
-/** The start values of the session that began with this nonce. */
+/** Start values of the session with this nonce. */
 export function sessionCrc(nonce: Buffer): CrcStarts {
   return { header: (nonce.readUInt32LE(4) | 1) >>> 0, payload: (nonce.readUInt32LE(0) | 1) >>> 0 }
 }
