@@ -40,7 +40,7 @@ enum { ATTRIBUTE_ARRAY = 0x4, ATTRIBUTE_ASSOC = 0x40 };
 
 /*
  * Exported by bash for its loadable builtins. Elsewhere they are NULL, and the plain environment
- * has to do.
+ * must do.
  */
 extern char **export_env __attribute__((weak));
 extern void *shell_variables __attribute__((weak));
@@ -52,7 +52,7 @@ extern void maybe_make_export_env(void) __attribute__((weak));
 static uint8_t *memory;
 static size_t used;
 static pid_t owner;
-/* This process goes on as something else: its end is no end of the session's shell */
+/* This process becomes another program: its end is not that of the session's shell */
 static bool replaced;
 
 static bool starts(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
@@ -94,10 +94,7 @@ static bool add(const char *text, size_t n)
 
 static bool add_entry(const char *entry) { return add(entry, strlen(entry) + 1); }
 
-/*
- * How variables of a shell level of its own are called. They count the shells, so they are not the
- * session's.
- */
+/* Variables of one shell level, which count the shells and are not the session's. */
 static bool of_this_shell(const char *name) { return strcmp(name, "SHLVL") == 0 || strcmp(name, "_") == 0; }
 
 static bool add_plain(char *const envp[], bool only_functions)
@@ -110,7 +107,7 @@ static bool add_plain(char *const envp[], bool only_functions)
 }
 
 /*
- * Exported variables of the shell itself: neither a function's own ones nor those of one command
+ * Exported variables of the shell itself, without a function's own ones and those of one command
  * (`A=1 command`).
  */
 static bool add_variables(void)
@@ -162,8 +159,8 @@ __attribute__((visibility("default"))) int execve(const char *path, char *const 
         leave_state(envp);
     long result = syscall(SYS_execve, path, argv, envp);
     /*
-     * A script without #!: bash reads it itself, in this process. Else bash goes on, and a signal
-     * still leaves nothing.
+     * A script without #!: bash reads it itself, in this process. Otherwise bash continues, and a
+     * signal still leaves nothing.
      */
     if (errno == ENOEXEC && getpid() == owner)
         replaced = true;

@@ -1,4 +1,4 @@
-/* The ground floor: the clock, the end, what sbxd is started with, and event sources. */
+/* Base: clock, fatal errors, start parameters and event sources. */
 #include "base.h"
 
 #include <stdio.h>
@@ -36,8 +36,8 @@ bool poll_add(int fd, uint32_t events, struct source *src)
 bool poll_remove(int fd) { return epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL) == 0; }
 
 /*
- * Closing alone would not do: a shim that was just forked holds a copy, and epoll would go on
- * reporting for it.
+ * Closing is not enough: a shim that was just forked holds a copy, and epoll would continue to
+ * report it.
  */
 void poll_close(int *fd)
 {

@@ -1,6 +1,4 @@
-/*
- * The ground floor: what every file may use. Nothing here names anything of the folders above it.
- */
+/* Base for all files. It names nothing of the folders above it. */
 #ifndef SBXD_BASE_H
 #define SBXD_BASE_H
 
@@ -30,7 +28,7 @@ extern uint64_t lease_ms; /* 0: none */
 uint64_t now_us(void);
 _Noreturn void die(const char *what);
 
-/* What epoll reports events of: `ready` is called with them. */
+/* A source of epoll events, with which `ready` is called. */
 struct source {
     void (*ready)(struct source *src, uint32_t events);
     void *owner;
@@ -40,7 +38,7 @@ bool poll_add(int fd, uint32_t events, struct source *src);
 bool poll_remove(int fd);
 void poll_close(int *fd);
 
-/* As getdents64 fills it. */
+/* Layout of getdents64. */
 struct dirent64 {
     uint64_t ino;
     int64_t off;
@@ -52,30 +50,29 @@ struct dirent64 {
 /* ---- proc.c: the process tree, and signals to it --------------------------------------------- */
 
 /*
- * Calls `each` with every process that /proc shows: its number, and the descriptor of /proc that
- * its files are below.
+ * Calls `each` with every process in /proc: its number, and the descriptor of /proc for its files.
  */
 void proc_each(void (*each)(void *context, int proc, const char *pid), void *context);
 /* The same with every thread of a process, and the descriptor of its folder of threads. */
 void proc_each_thread(int proc, const char *pid, void (*each)(void *context, int tasks, const char *tid), void *context);
 /* 0 when there is no such process. */
 pid_t proc_parent(pid_t pid);
-/* The first of these that is `pid` or an ancestor of it; 0 when none is. */
+/* The first of these that is `pid` or its ancestor; 0 when none is. */
 pid_t proc_ancestor(pid_t pid, const pid_t *among, size_t n);
 /*
- * Reads a small file of /proc as text, from `at` on, as for openat. Returns its length, or -1; the
- * text always ends.
+ * Reads a small file of /proc as text; `at` as for openat. Returns its length, or -1; the text is
+ * always terminated.
  */
 ssize_t proc_read(int at, const char *path, char *text, size_t size);
 
 /*
- * Signal every living descendant of `root` that is not one of `except` or below one of them.
- * Returns how many were found (zombies do not count).
+ * Signals every living descendant of `root`, except `except` and their descendants. Returns the
+ * number found (without zombies).
  */
 size_t proc_signal_tree(pid_t root, const pid_t *except, size_t excepts, int sig);
-/* Processes below `root` that are alive. */
+/* Living processes below `root`. */
 size_t proc_count_tree(pid_t root);
-/* Stop, then kill, everything below root. Returns how many were found; call again until it is 0. */
+/* Stops, then kills, everything below root. Returns the number found; call again until it is 0. */
 size_t proc_kill_tree(pid_t root, const pid_t *except, size_t excepts);
 
 #endif

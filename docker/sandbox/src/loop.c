@@ -1,7 +1,4 @@
-/*
- * The loop: one round after the other. It may name every folder, so that none of them has to name
- * another.
- */
+/* The event loop. It may name every folder, so that none of them has to name another. */
 #include "loop.h"
 
 #include <fcntl.h>
@@ -24,7 +21,7 @@ static void frames_ready(struct source *src, uint32_t events)
     wire_readable();
 }
 
-/* Nothing to do: the event wakes the loop, and each round writes what it can. */
+/* Only wakes the loop: each round writes what it can. */
 static void room_ready(struct source *src, uint32_t events) { (void)src, (void)events; }
 
 static void files_ready(struct source *src, uint32_t events)
@@ -60,10 +57,10 @@ void loop_watch(int fd, struct source *src)
 }
 
 /*
- * Added and removed as a whole: with no events asked for, a closed pipe would still report
- * EPOLLHUP. The kernel counts the watches of all processes of a uid, so commands can use up the
- * limit (fs.epoll.max_user_watches); a failed change is retried soon. Returns whether `watched` is
- * as wanted.
+ * Added and removed as a whole: without requested events a closed pipe would still report EPOLLHUP.
+ * The kernel counts the watches of all processes of a uid, so commands can exhaust the limit
+ * (fs.epoll.max_user_watches); a failed change is retried soon. Returns true when `watched` is as
+ * wanted.
  */
 static bool watch_if(bool wanted, bool *watched, int fd, struct source *src, uint32_t events)
 {

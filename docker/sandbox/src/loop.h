@@ -1,14 +1,14 @@
-/* The loop without signals and its end: main.c and fuzz/ drive it. */
+/* The loop without signals and shutdown: main.c and fuzz/ drive it. */
 #ifndef SBXD_LOOP_H
 #define SBXD_LOOP_H
 
 #include "base.h"
 
-/* Everything that a round needs. */
+/* Initializes everything for the rounds. */
 void loop_init(void);
-/* For as long as sbxd runs. */
+/* Watches it for the life of sbxd. */
 void loop_watch(int fd, struct source *src);
-/* What is due, what may be sent, then a wait for events. */
+/* Runs due timers, sends, then waits for events. */
 void loop_round(uint64_t now_ms);
 
 #endif

@@ -81,7 +81,7 @@ static const struct wire_hooks hooks = {
     .next_data = commands_next_data,
 };
 
-/* All but arguments, signals and the end; fuzz/ begins with it as well. */
+/* Everything but arguments, signals and shutdown; fuzz/ starts with it as well. */
 void supervisor_init(void);
 void supervisor_init(void)
 {
@@ -146,11 +146,11 @@ static bool end_requested;
 static void wake_only(int sig) { (void)sig; }
 
 /*
- * Two signals are read from a descriptor. (Unblocking them while waiting is not enough: epoll_pwait
- * delivers none as long as there is always an event.) A process 1 ignores what comes from inside
- * and has no handler, but only what is not blocked: a blocked signal waits in the queue, which all
- * processes of the uid share, until the commands have none left. Elsewhere all are blocked. Shims
- * inherit the handler that lets SIGCHLD interrupt their waiting.
+ * Two signals are read from a descriptor. (Unblocking them during the wait is not enough:
+ * epoll_pwait delivers none as long as there is always an event.) Process 1 ignores signals from
+ * inside without a handler, unless they are blocked: a blocked signal is queued, and the queue is
+ * shared by all processes of the uid, until the commands have none left. Elsewhere all are blocked.
+ * Shims inherit the handler, so that SIGCHLD interrupts their wait.
  */
 static int signals_init(void)
 {
@@ -161,8 +161,8 @@ static int signals_init(void)
     sigaction(SIGCHLD, &child, NULL);
     sigaction(SIGTERM, &term, NULL); /* or the kernel would drop it for process 1 */
     /*
-     * gVisor ends its process 1 by the SIGPIPE of its own write. Not ignored: a command would start
-     * like that.
+     * gVisor ends its process 1 by the SIGPIPE of its own write. Not ignored: commands would
+     * inherit that.
      */
     struct sigaction pipe = {.sa_handler = wake_only, .sa_flags = SA_RESTART};
     sigaction(SIGPIPE, &pipe, NULL);
@@ -174,7 +174,7 @@ static int signals_init(void)
     return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Signals are read after the round, when its other events have been handled. */
+/* Signals are handled after the round's other events. */
 static void signal_ready(struct source *src, uint32_t events)
 {
     (void)src, (void)events;
@@ -187,9 +187,9 @@ static void read_signals(int fd)
     signalled = false;
     while (read(fd, &info, sizeof info) == sizeof info)
         /*
-         * A sender outside the PID namespace has no pid here. A SIGTERM of a command is ignored:
-         * kill() shows its pid, and where the sender chooses the pid itself (sigqueue) or there is
-         * none (F_SETSIG on a descriptor), the code is a different one.
+         * A sender outside the PID namespace has no pid here. A command's SIGTERM is ignored:
+         * kill() shows its pid, and where the sender chooses the pid (sigqueue) or there is none
+         * (F_SETSIG on a descriptor), the code differs.
          */
         if (info.ssi_signo == SIGTERM && (!is_init || (info.ssi_code == SI_USER && info.ssi_pid == 0)))
             end_requested = true;
@@ -197,7 +197,7 @@ static void read_signals(int fd)
 }
 
 /*
- * The end. As PID 1 the kernel takes everything with us; elsewhere our descendants are killed
+ * Shutdown. As PID 1 the kernel kills everything with us; elsewhere our descendants are killed
  * first.
  */
 static _Noreturn void shut_down(void)
@@ -216,8 +216,8 @@ static _Noreturn void shut_down(void)
 }
 
 /*
- * Counts down while no frame arrives. Counted in steps of at most a second, so that a pause of the
- * container, in which no time passes for sbxd, does not use it up.
+ * Counts down without frames, in steps of at most a second, so that a pause of the container, in
+ * which no time passes for sbxd, does not use it up.
  */
 static bool lease_expired(uint64_t now_ms)
 {
@@ -235,19 +235,19 @@ static bool lease_expired(uint64_t now_ms)
 
 /* ---- the start ------------------------------------------------------------------------------- */
 
-/* Descriptors 0, 1 and 2 must be taken, or a pipe of a command would get such a number. */
+/* Descriptors 0, 1 and 2 must be open, or a command's pipe would get such a number. */
 static void standard_descriptors(void)
 {
     for (int fd = 0; fd < 3; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
             die("/dev/null");
-    /* Nothing that our parent forgot to close reaches a command. */
+    /* No descriptor that our parent left open reaches a command. */
     syscall(SYS_close_range, 3, ~0u, 0);
 }
 
 /*
- * One arena for all threads, and what is large goes back to the kernel at once: idle, we are to be
- * small.
+ * One arena for all threads, and large blocks are returned to the kernel at once, for a small idle
+ * size.
  */
 static void limit_malloc(void)
 {
@@ -256,9 +256,7 @@ static void limit_malloc(void)
     mallopt(M_TRIM_THRESHOLD, 64 << 10);
 }
 
-/*
- * Code that only the start needed leaves our memory; what is used again comes back from the file.
- */
+/* Releases pages of start-up code; they are read from the file again if needed. */
 static void drop_start_pages(void)
 {
     extern char __executable_start, etext;
@@ -267,9 +265,9 @@ static void drop_start_pages(void)
 }
 
 /*
- * No core files, and no program of the host for a crash: where kernel.core_pattern is a pipe, a
- * limit of 1 is the only one that the kernel respects. As a file, a dump of one byte is not begun.
- * A container comes with this limit.
+ * No core files, and no program of the host for a crash: where kernel.core_pattern is a pipe, 1 is
+ * the only limit that the kernel respects. As a file, a dump of one byte is not started. A
+ * container starts with this limit.
  */
 static void no_core_dumps(void)
 {
@@ -283,10 +281,7 @@ int main(int argc, char **argv)
     limit_malloc();
     standard_descriptors();
     oom_score_open();
-    /*
-     * Before anything else runs: no process of the same uid can inspect or trace sbxd, or take its
-     * descriptors.
-     */
+    /* First: no process of the same uid can inspect or trace sbxd, or take its descriptors. */
     prctl(PR_SET_DUMPABLE, 0);
     is_init = getpid() == 1;
     prctl(PR_SET_NAME, "sbxd");

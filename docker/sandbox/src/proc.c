@@ -1,9 +1,8 @@
 /*
- * The process tree, read from /proc, and signals to a subtree.
- *
- * In a container (sbxd is PID 1) the PID namespace is its own and a plain kill is enough. Elsewhere
- * a pid read from /proc may have been reused, so the processes are first pinned by pidfds and the
- * tree is read again: only what is below the root in both readings is signalled.
+ * The process tree, from /proc, and signals to a subtree. In a container (sbxd is PID 1) the PID
+ * namespace is its own and a plain kill is enough. Elsewhere a pid from /proc may have been reused,
+ * so the processes are first pinned by pidfds and the tree is read again: only those below the root
+ * in both readings are signalled.
  */
 #include "base.h"
 
@@ -94,9 +93,7 @@ static void read_process(void *tree, int proc, const char *name)
     int parent, threads;
     if (!end || sscanf(end + 1, " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d", &state, &parent, &threads) != 3)
         return;
-    /*
-     * A process whose first thread has ended shows as a zombie and continues in its other threads.
-     */
+    /* A process whose first thread has ended appears as a zombie while its other threads run. */
     bool alive = (state != 'Z' && state != 'X') || threads > 1;
     if (t->n == t->cap) {
         size_t cap = t->cap ? t->cap * 2 : 256;
@@ -121,7 +118,7 @@ static struct process *find(const struct tree *t, pid_t pid)
     return t->n == 0 ? NULL : bsearch(&key, t->p, t->n, sizeof key, by_pid);
 }
 
-/* Walk up from each process until the answer is known, then store it along the path. */
+/* Walks up from each process until the answer is known, then stores it along the path. */
 static void mark_descendants(struct tree *t, pid_t root, const pid_t *except, size_t excepts)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -215,7 +212,7 @@ size_t proc_count_tree(pid_t root)
 
 size_t proc_kill_tree(pid_t root, const pid_t *except, size_t excepts)
 {
-    /* What is stopped cannot fork: stop until the number no longer grows, then kill. */
+    /* A stopped process cannot fork: stop until the number no longer grows, then kill. */
     size_t before = proc_signal_tree(root, except, excepts, SIGSTOP);
     for (int round = 0; before > 1 && round < 8; round++) {
         size_t now = proc_signal_tree(root, except, excepts, SIGSTOP);

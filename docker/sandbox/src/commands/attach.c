@@ -39,7 +39,7 @@ void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2
 {
     command_attach(c, channel, from, limit);
     if (!c->started)
-        return; /* STARTED follows when the shim has reported */
+        return; /* STARTED follows after the shim's report */
     command_send_started(c, true);
     if (c->state == ENDED)
         exit_send(c);
@@ -80,9 +80,9 @@ void commands_ack(const struct frame *f)
         uint64_t upto = rd64(&r), next;
         if (r.bad)
             return;
-        output_next(c, s, &next); /* where only a gap is left, it is behind us */
+        output_next(c, s, &next); /* skips the gap, if nothing else is left */
         if (upto > s->sent)
-            upto = s->sent; /* what was not sent cannot have been stored */
+            upto = s->sent; /* unsent bytes cannot have been stored */
         if (upto > s->acked)
             s->acked = upto;
         all = all && s->acked == s->total;

@@ -46,7 +46,7 @@ void commands_describe(struct buf *b)
         buf64(b, c->out[0].total);
         buf64(b, c->out[1].total);
         buf64(b, c->in.ring.end);
-        buf16(b, 1); /* length of what this and later versions add */
+        buf16(b, 1); /* length of the fields of this and later versions */
         buf8(b, (uint8_t)(c->background | c->terminal << 1));
     }
 }
@@ -142,7 +142,7 @@ void commands_free_dead(void)
 {
     for (struct command **at = &commands; *at;) {
         struct command *c = *at;
-        /* A shim that has not been reaped yet would be taken for an orphan when it is. */
+        /* An unreaped shim would later look like an orphan. */
         if (!c->dead || c->shim > 0) {
             at = &c->next;
             continue;

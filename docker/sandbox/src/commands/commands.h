@@ -6,21 +6,21 @@
 #include "../wire/wire.h"
 
 #define MAX_RUNNING 128
-#define WINDOW_MIN (256u << 10)   /* … and when RING_BUDGET is used up */
+#define WINDOW_MIN (256u << 10)   /* … and when RING_BUDGET is exhausted */
 #define RING_BUDGET (32u << 20)
 #define STDIN_WINDOW (256u << 10)
-/* Must stay below WINDOW_MIN: these bytes are kept until the file exists */
+/* Must stay below WINDOW_MIN: these bytes are stored until the file exists */
 #define SPOOL_AFTER_MAX (128u << 10)
 #define START_MAX (1u << 20)
 #define DRAIN_MS 200
 #define SHIM_TIMEOUT_MS 2000
 #define SWEEP_MS 5
-#define GATHER_US 500        /* small pieces of output wait this long for more … */
-#define GATHER_BYTES 16384   /* … or until there is so much */
+#define GATHER_US 500        /* delay of small pieces of output … */
+#define GATHER_BYTES 16384   /* … or until so many bytes */
 
 /* ---- for the loop, and for main.c ------------------------------------------------------------ */
 
-/* A new controller: forget a request that came only in part. */
+/* A new controller: discards an incomplete request. */
 void start_forget_pieces(void);
 void commands_start(const struct frame *f);
 void commands_attach(const struct frame *f);
@@ -35,29 +35,29 @@ void commands_reset(const struct frame *f);
 void commands_list(const struct frame *f);
 void reset_forget_requests(void);
 void commands_describe(struct buf *b);
-/* A new controller: nothing is attached any more. */
+/* A new controller: detaches everything. */
 void commands_detach_all(void);
-/* Reap dead children; any adopted one is an orphan to sweep. */
+/* Reaps dead children; any adopted one is an orphan to sweep. */
 void commands_reap(void);
-/* Milliseconds until something is due, or -1. */
+/* Milliseconds until a timer is due, or -1. */
 int commands_timers(uint64_t now_ms);
-/* Whether there is output to send, and the next piece of it, fairly. */
+/* True when output can be sent; the next function returns its next piece, fairly. */
 bool commands_have_data(void);
 bool commands_next_data(struct data_frame *out);
 /*
- * These pids wrote while nothing may grow: end their commands. If none matches, end all commands,
- * unless `only_these`: then another sandbox may have written.
+ * Ends the commands of these pids, which wrote while growth is forbidden. If none matches, ends all
+ * commands, unless `only_these`: then another sandbox may have written.
  */
 void commands_end_writers(const pid_t *pids, size_t n, bool only_these);
-/* Finish every command that has nothing left to wait for. */
+/* Finishes every command with nothing pending. */
 void commands_finish_done(void);
-/* Called once a round, after the wire was pumped. */
+/* Called once per round, after the wire was pumped. */
 void commands_hash(void);
 void commands_free_dead(void);
 
 /* ---- flood.c: batches when much is written --------------------------------------------------- */
 
-/* Count bytes that were read from a command. */
+/* Counts bytes read from a command. */
 void flood_count(size_t bytes);
 /* Called before each wait of the loop; sleeps briefly during a flood. */
 void flood_pause(void);
@@ -65,7 +65,7 @@ void flood_pause(void);
 /* ---- oom.c: the cgroup's count of kernel OOM kills ------------------------------------------- */
 
 void oom_open(void);
-/* While we are dumpable: take hold of our own OOM score. */
+/* While we are dumpable: opens our own OOM score. */
 void oom_score_open(void);
 /* While on, a forked process has a higher OOM score than sbxd and is killed first. */
 void oom_raise_score(bool on);
@@ -79,11 +79,11 @@ struct ring {
     size_t cap;         /* power of two, 0 before the first byte */
     uint64_t base, end; /* offsets of the first kept byte and of the next one */
 };
-/* Bytes that may be added now without passing the window. */
+/* Bytes that fit into the window now. */
 size_t ring_space(const struct ring *r);
 /*
- * Make room for at least one more byte; at most two pieces are returned (count in the result, 0 =
- * no room).
+ * Makes room for at least one more byte; returns at most two pieces (count in the result, 0 = no
+ * room).
  */
 int ring_room(struct ring *r, struct iovec out[2]);
 int ring_slice(const struct ring *r, uint64_t from, size_t n, struct iovec out[2]);
@@ -92,7 +92,7 @@ void ring_free(struct ring *r);
 
 /* ---- shim.c: the small process between sbxd and one command ---------------------------------- */
 
-/* The resources that a START may limit; the order is that of the protocol. */
+/* Resources that a START may limit, in the order of the protocol. */
 #define LIMIT_KINDS 4
 struct limits {
     uint8_t set; /* one bit per kind */
@@ -108,9 +108,9 @@ struct shim_job {
     const char *workspace;
     const char *cwd; /* NULL: the workspace */
     int in, out, err, ctl;
-    bool terminal; /* in, out and err are one, and become the controlling terminal */
+    bool terminal; /* in, out and err are the same, and the controlling terminal */
     int memory;    /* passed on to the command, or -1 */
-    bool cwd_may_fail; /* then it starts in the workspace, and STARTED reports it */
+    bool cwd_may_fail; /* falls back to the workspace, reported by STARTED */
     bool capped; /* may not make a file grow */
 };
 
@@ -124,8 +124,8 @@ struct shim_report {
     uint32_t event;
     int32_t value; /* STARTED: pid. FAILED: errno. EXITED: wait status */
     /*
-     * STARTED: 1 when it begins in the workspace instead of cwd. FAILED: stage. EXITED: 1 when
-     * descendants are left
+     * STARTED: 1 for the workspace instead of cwd. FAILED: stage. EXITED: 1 when descendants are
+     * left
      */
     int32_t stage;
     uint64_t user_us, system_us, max_rss_kb;
@@ -149,9 +149,10 @@ struct stream {
     struct ring ring;
     struct ring tail;   /* the last bytes of a cut output */
     uint64_t total;     /* bytes produced */
-    uint64_t rest;      /* once no process is left: bytes that were still in the pipe then */
+    uint64_t rest;      /* after the last process: bytes left in the pipe then */
     /*
-     * Of all of them but the last in the ring; the thread's while it is hashing (commands/hash.c)
+     * Hash of all bytes but the last in the ring; the thread's while it is hashing
+     * (commands/hash.c)
      */
     struct sha256 hash;
     bool hashing;
@@ -168,7 +169,7 @@ struct stream {
 enum policy_kind { POLICY_STREAM, POLICY_CUT, POLICY_LIMIT };
 struct policy {
     enum policy_kind kind;
-    uint32_t head, tail; /* CUT: bytes kept of each stream */
+    uint32_t head, tail; /* CUT: bytes stored of each stream */
     uint64_t limit;      /* LIMIT: bytes of both streams together */
 };
 
@@ -176,15 +177,15 @@ enum state {
     RUNNING,
     DRAINING, /* the main process has ended, descendants may still write for DRAIN_MS */
     KILLING,  /* the shim was ordered to kill everything */
-    GONE,     /* no process is left; what is in the pipes is still read */
-    ENDED,    /* EXIT is final; kept until acknowledged */
+    GONE,     /* no process is left; the pipes are still read */
+    ENDED,    /* EXIT is final; stored until acknowledged */
 };
 
 struct spool {
     bool wanted;
     uint64_t after, max;
-    uint64_t seen, accepted; /* bytes produced, and those of them that go to the file */
-    struct buf held;         /* the first bytes, until it is decided whether there will be a file */
+    uint64_t seen, accepted; /* bytes produced, and those for the file */
+    struct buf held;         /* the first bytes, until a file is needed or not */
     struct spool_file *file;
     uint64_t written; /* set at the end */
 };
@@ -194,7 +195,7 @@ struct command {
     uint8_t id[ID_BYTES];
     uint32_t asked; /* as in struct request */
     enum state state;
-    bool started; /* STARTED was reported; until then nothing else is */
+    bool started; /* STARTED was reported; no other frame precedes it */
     bool dead; /* freed at the end of the loop round, events may still point here */
 
     bool attached;
@@ -229,11 +230,11 @@ struct command {
     bool main_ended;
     bool orphaned; /* its shim died without a report: its processes are being swept */
     int status;
-    uint64_t ooms; /* OOM kills in the sandbox before it began; once it has ended, while it ran */
-    /* When it was stopped: its processes, and the time until none was left. 0: it was not */
+    uint64_t ooms; /* OOM kills in the sandbox before it began; after its end, while it ran */
+    /* If it was stopped: its processes, and the time until the last one ended. Else 0 */
     uint64_t stopped_us;
     uint32_t stopped;
-    bool capped; /* it began while nothing may grow: its files may have no size */
+    bool capped; /* it began while growth is forbidden: its files may have no size */
     uint64_t user_us, system_us, max_rss_kb;
     uint64_t usage[USAGE_COUNT];
 };
@@ -246,14 +247,14 @@ extern bool sweeping;
 struct command *command_by_id(const uint8_t *id);
 struct command *command_by_channel(uint32_t channel);
 size_t command_count(bool running_only);
-/* Close it. The struct is freed once no event and no unreaped shim can refer to it. */
+/* Closes it. The struct is freed once no event and no unreaped shim can refer to it. */
 void command_forget(struct command *c);
 /*
- * Make room: forget the command that ended first, if it has been unacknowledged longer than the
+ * Makes room: forgets the command that ended first, if it has been unacknowledged longer than the
  * lease.
  */
 void command_forget_abandoned(void);
-/* Bytes of this one were sent: the others go first next time. */
+/* Bytes of this one were sent: the others have priority next time. */
 void command_sent(struct command *c);
 
 /* attach.c */
@@ -262,7 +263,7 @@ void command_attach(struct command *c, uint32_t channel, const uint64_t from[2],
 #define STARTED_BYTES 37
 void command_write_started(struct command *c, bool existing, struct buf *b);
 void command_send_started(struct command *c, bool existing);
-/* A second START or an ATTACH: answers with STARTED and, when it is over, EXIT. */
+/* A second START or an ATTACH: answers with STARTED and, after its end, EXIT. */
 void command_reattach(struct command *c, uint32_t channel, const uint64_t from[2], const uint64_t limit[2]);
 
 /* end.c */
@@ -270,8 +271,8 @@ void command_order(struct command *c, uint32_t order, int signal, int scope);
 void command_begin_end(struct command *c, uint8_t cause, uint32_t grace_ms);
 void command_kill(struct command *c);
 /*
- * Once no process of it is left, its output is read and the disk is counted: settle and send its
- * EXIT.
+ * Once its last process has ended, its output is read and the disk is counted: settles and sends
+ * its EXIT.
  */
 void command_finish_if_done(struct command *c);
 
@@ -281,56 +282,56 @@ void command_out_ready(struct source *src, uint32_t events);
 void command_in_ready(struct source *src, uint32_t events);
 
 /* exit.c */
-/* Settle the cause of its end; no more output follows. */
+/* Settles the cause of its end; no more output follows. */
 void exit_decide(struct command *c);
-/* The payload of EXIT, at most EXIT_MOST bytes: every fact is in it. */
+/* Payload of EXIT with every fact, at most EXIT_MOST bytes. */
 #define EXIT_MOST 240
 void exit_write(const struct command *c, struct buf *b);
-/* To the attached controller. Idempotent. */
+/* Sends it to the attached controller. Idempotent. */
 void exit_send(const struct command *c);
 
-/* remembered.c: what acknowledged commands came to */
-/* Enough for what runs while a store loses its last minutes. */
+/* remembered.c: results of acknowledged commands */
+/* Enough for the commands of a store's last, lost minutes. */
 #define REMEMBERED 4096
-/* Of a command that is to be forgotten. */
+/* Before the command is forgotten. */
 void command_remember(struct command *c);
 /*
- * Answers with STARTED and EXIT where one with this id is remembered, and where it was asked for the
- * same, unless `asked` is NULL. Returns whether there was one.
+ * Answers with STARTED and EXIT for a remembered id with the same request; NULL as `asked` matches
+ * any. Returns true if there was one.
  */
 bool remembered_answer(uint32_t channel, const uint8_t *id, const uint32_t *asked);
-/* For fuzz/: none is remembered. */
+/* For fuzz/: forgets all. */
 void remembered_forget(void);
 
 /* start.c */
 void send_start_failed(uint32_t channel, int error, int stage);
 
 /* sweep.c */
-/* Shims that are responsive: `*n` of them, to be freed; NULL when memory is gone. */
+/* Responsive shims: `*n` of them, to be freed; NULL when out of memory. */
 pid_t *command_shims(size_t *n);
 bool reset_running(void);
-/* One round of killing orphans, or of a reset; returns false when nothing is left to do. */
+/* One round of killing orphans, or of a reset; returns false when it is finished. */
 bool sweep_round(void);
 
 /* terminal.c */
-/* Both ends of a new terminal; ours does not block. */
+/* Opens both ends of a new terminal; ours does not block. */
 bool terminal_open(uint16_t rows, uint16_t columns, int *master, int *slave);
-/* The input is over. Returns false when the terminal takes nothing just now. */
+/* Ends the input. Returns false when the terminal takes nothing now. */
 bool terminal_end_input(struct command *c);
 void terminal_hang_up(struct command *c);
 
 /* spool.c */
 void spool_add(struct command *c, const uint8_t *p, size_t n);
-/* Returns whether so much is queued for the disk that no more should be read. */
+/* Returns true when so much is queued for the disk that reading must pause. */
 bool spool_is_full(const struct command *c);
-/* Nothing more comes; returns whether the file is whole. */
+/* After the last byte; returns true when the file is complete. */
 bool spool_finished(struct command *c);
 void spool_forget(struct command *c);
 
 /* streams.c */
 void command_close(struct command *c);
 void stream_drain(struct command *c, struct stream *s);
-/* No process of the command is left: read what there still is, then this stream is at its end. */
+/* No process of the command is left: reads the rest, then this stream is at its end. */
 void stream_last(struct command *c, struct stream *s);
 void stream_resume(struct command *c, struct stream *s);
 bool stream_is_batching(const struct command *c, const struct stream *s);
@@ -338,31 +339,23 @@ void stdin_writable(struct command *c);
 
 /* ---- output.c, hash.c: what becomes of a command's output on its way out --------------------- */
 
-/*
- * Where bytes that are read from the pipe go: 0 when there is no room now, else the number of
- * pieces.
- */
+/* Buffers for bytes from the pipe: 0 when there is no room now, else the number of pieces. */
 int output_room(struct command *c, struct stream *s, struct iovec v[2]);
-/* Shorten these pieces to `most` bytes together; returns how many pieces are left. */
+/* Shortens these pieces to `most` bytes together; returns the number of pieces left. */
 int output_shorten(struct iovec v[2], int n, uint64_t most);
-/* So many bytes were read into these pieces. */
+/* After so many bytes were read into these pieces. */
 void output_commit(struct command *c, struct stream *s, const struct iovec v[2], size_t n);
-/*
- * The ring that holds the next bytes to send, which end before `upto`; NULL when nothing may be
- * sent.
- */
+/* The ring with the next bytes to send, which end before `upto`; NULL when nothing may be sent. */
 const struct ring *output_next(struct command *c, struct stream *s, uint64_t *upto);
-/*
- * Bytes of a cut stream that were counted and not kept: from, and the first one that is kept again.
- */
+/* Gap of a cut stream: its first byte, and the first one after it. */
 bool output_gap(const struct command *c, const struct stream *s, uint64_t *from, uint64_t *to);
-/* Once a loop round, when what may be sent is on its way. */
+/* Once per loop round, after sending. */
 void hash_pending(struct stream *s);
-/* When it returns, everything in the ring is hashed and the thread does not use the stream … */
+/* Returns when everything in the ring is hashed and the thread has released the stream … */
 void hash_all(struct stream *s);
-/* … or all below this offset is. */
+/* … or everything below this offset is hashed. */
 void hash_until(struct stream *s, uint64_t offset);
-/* Forget what is acknowledged. */
+/* Frees acknowledged bytes. */
 void output_drop(const struct command *c, struct stream *s);
 
 /* ---- request.c, options.c: what a START asked for -------------------------------------------- */
@@ -370,8 +363,8 @@ void output_drop(const struct command *c, struct stream *s);
 struct request {
     const uint8_t *id;
     /*
-     * Checksum of its directory and its words. A controller that has lost what it stored may give an
-     * id to another command: that one is not answered with the end of this one.
+     * Checksum of its directory and its words. A controller that has lost its records may reuse an
+     * id for another command, which must not be answered with the end of this one.
      */
     uint32_t asked;
     uint16_t flags;
@@ -390,25 +383,21 @@ struct request {
     uint16_t rows, columns;
     uint64_t max_age_ms; /* of a background job */
     char session[SESSION_NAME_MAX + 1]; /* "" when it has none */
-    char home[SESSION_CWD_MAX]; /* where a session that was nowhere yet begins; "": the workspace */
-    /* It is the session's: where it is gone, the workspace will do */
+    char home[SESSION_CWD_MAX]; /* initial directory of a new session; "": the workspace */
+    /* The session's directory: if it is missing, the workspace is used */
     bool cwd_may_fail;
     char **given;                       /* the request's own assignments, ended by NULL */
     char *session_text;                 /* what some entries of envp point into */
 };
 
-/*
- * request.c: fill `q`, which is zeroed, from a whole request. 0, or the errno that the command is
- * refused with.
- */
+/* request.c: fills the zeroed `q` from a whole request. 0, or the errno of the refusal. */
 int request_read(struct request *q, const uint8_t *p, size_t n);
 /* Also after a refusal. */
 void request_forget(struct request *q);
 
 /*
- * options.c: read one option of a START into `q`. Each tag is allowed once, unless OPT_REPEATS.
- * Returns 0, or the errno that the command is refused with: EINVAL for an unknown tag or an invalid
- * value.
+ * options.c: reads one option of a START into `q`. Each tag is allowed once, unless OPT_REPEATS.
+ * Returns 0, or the errno of the refusal: EINVAL for an unknown tag or an invalid value.
  */
 int start_option(struct request *q, uint8_t tag, struct reader *value);
 
@@ -418,7 +407,7 @@ bool jobs_full(void);
 void job_begin(struct command *c, const struct request *q);
 int session_option(struct request *q, struct reader *r); /* session_start.c */
 int home_option(struct request *q, struct reader *r);
-/* Before the shim is forked. 0, or the errno that the command is refused with. */
+/* Before the shim is forked. 0, or the errno of the refusal. */
 int session_begin(struct command *c, struct request *q);
 
 #endif

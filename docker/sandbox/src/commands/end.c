@@ -77,15 +77,15 @@ void commands_finish_done(void)
             command_finish_if_done(c);
 }
 
-/* All commands if none of these matches, unless another sandbox may have written. */
+/* Ends all commands if none of these matches, unless another sandbox may have written. */
 void commands_end_writers(const pid_t *pids, size_t n, bool only_these)
 {
     size_t shims_n;
     pid_t *shims = command_shims(&shims_n), writing[DISK_WRITERS_MAX];
     static uint64_t ended_us;
-    /* No writer is found because it has just been ended: no other command is to blame. */
+    /* No writer is found because it has just ended: no other command is to blame. */
     bool found = only_these || now_us() - ended_us < BLAME_US;
-    /* Once per pid: a command can make the walk up to its shim long. */
+    /* Once per pid: a command can make the path up to its shim long. */
     for (size_t i = 0; shims && i < n; i++)
         writing[i] = proc_ancestor(pids[i], shims, shims_n);
     for (int all = 0; shims && all < (found ? 1 : 2); all++)
@@ -143,7 +143,7 @@ static void on_main_ended(struct command *c, const struct shim_report *r)
 }
 
 /*
- * Handle one report; false when there is none. All reports of a short command are in the socket at
+ * Handles one report; false when there is none. All reports of a short command are in the socket at
  * once, and its frames leave in one write.
  */
 static bool read_shim_report(struct command *c)

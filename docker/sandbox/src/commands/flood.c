@@ -1,16 +1,16 @@
 /*
  * Flow control for floods. A command that writes as fast as it can and a reader that wakes for each
- * piece spend their time waking each other, and so does every process behind them: sbxd, the
- * engine's copiers, the controller. During a flood the loop sleeps briefly in each round: the pipes
- * fill meanwhile, and every reader finds a long run.
+ * piece spend their time waking each other, and so does every process after them: sbxd, the
+ * engine's copiers, the controller. During a flood the loop sleeps briefly in each round, in which
+ * the pipes fill, and every reader finds a long run.
  */
 #include "commands.h"
 
 #include <unistd.h>
 
-#define FLOOD_BYTES (64u << 10) /* so many in … */
-#define FLOOD_US 1000           /* … so short a time are a flood … */
-#define LASTS_US 5000           /* … and without that many more it is over */
+#define FLOOD_BYTES (64u << 10) /* this many … */
+#define FLOOD_US 1000           /* … in this time are a flood, … */
+#define LASTS_US 5000           /* … which ends after this time without as many */
 #define REST_US 300
 
 static size_t taken;

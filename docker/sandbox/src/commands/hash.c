@@ -1,6 +1,6 @@
 /*
- * The hash of each command's output, computed after sending: only EXIT waits for it. In a flood
- * hashing costs as much as all other work on the bytes, so a thread does it, one stream at a time.
+ * Hash of each command's output, computed after sending: only EXIT waits for it. In a flood hashing
+ * costs as much as all other work on the bytes, so a thread does it, one stream at a time.
  */
 #include "commands.h"
 
@@ -94,8 +94,8 @@ void hash_pending(struct stream *s)
         return;
     int n = unhashed(s, v);
     /*
-     * A ring that may still grow would move under the thread; one that is whole can keep a little
-     * until it is worth a hand-over.
+     * A ring that may still grow would move under the thread; a full one can collect bytes until a
+     * hand-over is worth it.
      */
     bool whole = s->ring.cap >= WINDOW_BYTES;
     if (whole && n && (s->ring.end - s->hash.bytes < FLOOD_BYTES || hand_to_thread(s)))

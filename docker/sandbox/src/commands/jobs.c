@@ -1,7 +1,6 @@
 /*
- * Background jobs: commands that a person or a program starts on purpose to go on by themselves.
- * Only a few at once, and none for ever: each has a greatest age, on the monotonic clock, at which
- * it ends as by a timeout.
+ * Background jobs: commands started on purpose to run on by themselves. Few at once, and each with
+ * a maximum age, on the monotonic clock, at which it ends as by a timeout.
  */
 #include "commands.h"
 

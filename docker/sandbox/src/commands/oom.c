@@ -1,9 +1,8 @@
 /*
- * OOM: commands are killed before sbxd, and kills are counted.
- *
- * A forked process inherits its parent's OOM score, so the score of sbxd is raised while a shim is
- * forked. The shim could not raise its own: the file belongs to it only while it is dumpable, and
- * then every command could open its memory.
+ * OOM: commands are killed before sbxd, and kills are counted. A forked process inherits its
+ * parent's OOM score, so sbxd raises its own while it forks a shim. The shim could not raise its
+ * own: the file belongs to it only while it is dumpable, and then every command could open its
+ * memory.
  *
  * The kernel's OOM kills in this cgroup: `oom_kill` in memory.events (v2) or memory.oom_control
  * (v1). One descriptor stays open; a read costs a few microseconds.

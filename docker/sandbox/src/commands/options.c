@@ -44,7 +44,7 @@ static int rlimit_option(struct request *q, struct reader *r)
     struct rlimit ours;
     if (r->bad || kind >= LIMIT_KINDS || q->limits.set >> kind & 1)
         return EINVAL;
-    /* Commands begin with our own limits: what is above the hard one could not be given. */
+    /* Commands start with our own limits: one above the hard limit could not be given. */
     if (getrlimit((__rlimit_resource_t)limit_resources[kind], &ours) < 0)
         return errno;
     q->limits.set |= (uint8_t)(1 << kind);

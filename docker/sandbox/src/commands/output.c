@@ -1,14 +1,14 @@
 /*
- * The output policies. `stream` keeps everything until it is acknowledged. `cut` keeps the first
- * and the last bytes of each stream: the head is sent as it comes, what follows rotates in a ring
- * of the tail's size, and the tail is sent after the EXIT that names the gap; hence a cut command
- * never waits for a reader. `limit` keeps that many bytes and ends the command at the next one.
+ * Output policies. `stream` stores everything until it is acknowledged. `cut` stores the first and
+ * the last bytes of each stream: the head is sent on arrival, later bytes rotate in a ring of the
+ * tail's size, and the tail is sent after the EXIT that names the gap; hence a cut command never
+ * waits for a reader. `limit` stores that many bytes and ends the command at the next one.
  */
 #include "commands.h"
 
 #include <limits.h>
 
-/* Bytes that are not kept in a ring are read to here. */
+/* Buffer for bytes that go to no ring. */
 static uint8_t scratch[256u << 10];
 
 static uint64_t remaining_limit(const struct command *c)
@@ -17,7 +17,7 @@ static uint64_t remaining_limit(const struct command *c)
     return c->policy.kind != POLICY_LIMIT ? UINT64_MAX : all < c->policy.limit ? c->policy.limit - all : 0;
 }
 
-/* How many of the next bytes go into the ring, where it has room. */
+/* Number of the next bytes that go into the ring, where it has room. */
 static uint64_t bytes_to_keep(const struct command *c, const struct stream *s)
 {
     if (c->policy.kind != POLICY_CUT)
@@ -55,7 +55,7 @@ int output_room(struct command *c, struct stream *s, struct iovec v[2])
     return most < PIPE_BUF ? into_scratch(v) : output_shorten(v, n, most);
 }
 
-/* There is room. */
+/* The caller has checked the room. */
 static void append(struct ring *ring, const uint8_t *p, size_t n)
 {
     while (n) {
@@ -86,14 +86,17 @@ static void keep_tail(struct command *c, struct stream *s, const uint8_t *p, siz
     append(t, p, n);
 }
 
-/* Hash and spool bytes that may be dropped. The ring's must be hashed before. */
+/* Hashes and spools bytes that may be dropped. The ring's must be hashed before. */
 static void hash_and_spool(struct command *c, struct stream *s, const uint8_t *p, size_t n)
 {
     sha256_add(&s->hash, p, n);
     spool_add(c, p, n);
 }
 
-/* Distribute what was read into the scratch: first the ring, then the tail, or over the limit. */
+/*
+ * Distributes the scratch buffer: first to the ring, then to the tail, or counts it as over the
+ * limit.
+ */
 static void store_scratch(struct command *c, struct stream *s, size_t n)
 {
     uint64_t most = bytes_to_keep(c, s);

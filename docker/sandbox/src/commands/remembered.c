@@ -1,9 +1,8 @@
 /*
- * What acknowledged commands came to. A controller whose store has lost that a command ran starts
- * it again under the same id, and gets the end of the first run in place of a second one. An id
- * never stands for anything else, so none is forgotten for its age: the memory for REMEMBERED of
- * them is always the same, and taken page by page as commands end. It ends with sbxd: another boot
- * knows no command of this one.
+ * Results of acknowledged commands. A controller whose store has lost that a command ran starts it
+ * again under the same id, and receives the end of the first run instead of a second one. An id is
+ * never reused, so none expires: the memory for REMEMBERED of them is constant, and allocated page
+ * by page as commands end. It ends with sbxd: another boot knows no command of this one.
  */
 #include "commands.h"
 
@@ -13,7 +12,7 @@
 static struct end {
     uint8_t id[ID_BYTES];
     uint32_t asked;
-    uint16_t older; /* the one before in its chain, by its place from 1; 0: none */
+    uint16_t older; /* the previous one in its chain, by its index from 1; 0: none */
     uint16_t exit_bytes;
     uint8_t started[STARTED_BYTES], exit[EXIT_MOST];
 } *ends;
@@ -22,7 +21,7 @@ static size_t count, next;
 
 static uint16_t *chain_of(const uint8_t *id) { return &newest[(id[0] | id[1] << 8) % REMEMBERED]; }
 
-/* On pages that shims begin without, so that many ends make no fork slower. */
+/* On pages that shims start without, so that many ends make no fork slower. */
 static void take_memory(void)
 {
     size_t bytes = REMEMBERED * sizeof *ends;
@@ -33,7 +32,7 @@ static void take_memory(void)
     ends = p;
 }
 
-/* Take the oldest of all out of its chain, where it is the last. */
+/* Takes the oldest of all out of its chain, where it is the last. */
 static void forget_oldest(void)
 {
     uint16_t *at = chain_of(ends[next].id);
@@ -46,7 +45,7 @@ void command_remember(struct command *c)
 {
     struct buf started = {0}, exit = {0};
     for (int i = 0; i < 2; i++)
-        c->out[i].sent = c->out[i].total; /* its bytes are gone: none is to come */
+        c->out[i].sent = c->out[i].total; /* its bytes are discarded: none follow */
     command_write_started(c, true, &started);
     exit_write(c, &exit);
     if (started.len != STARTED_BYTES || exit.len > EXIT_MOST) {

@@ -1,13 +1,11 @@
-/* Reading a START: every field is understood, or nothing of it runs. */
+/* Parsing of START: every field is valid, or nothing of it runs. */
 #include "commands.h"
 
 #include <stdlib.h>
 
 extern char **environ;
 
-/*
- * A length-prefixed string, copied with its end marked; NULL when it is cut short or contains NUL.
- */
+/* A length-prefixed string, copied and terminated; NULL when it is truncated or contains NUL. */
 static char *take_text(struct reader *r, char **at)
 {
     uint32_t n = rd32(r);
@@ -23,11 +21,11 @@ static char *take_text(struct reader *r, char **at)
     return text;
 }
 
-#define MOST_GIVEN 4096 /* each is compared with those before it */
+#define MOST_GIVEN 4096 /* each is compared with the previous ones */
 
 static size_t name_length(const char *assignment) { return strcspn(assignment, "="); }
 
-/* Our own environment, with the request's assignments in place of those of the same name. */
+/* Our own environment, with the request's assignments replacing those of the same name. */
 static bool merge_env(struct request *q, struct reader *r, char **at, uint32_t count)
 {
     size_t own = 0;
@@ -76,7 +74,7 @@ static int parse_options(struct request *q, struct reader *r)
     return r->bad ? EINVAL : 0;
 }
 
-/* 0, or why it is refused. */
+/* 0, or the errno of the refusal. */
 static int parse_program(struct request *q, struct reader *from, size_t n)
 {
     struct reader r = *from;
@@ -88,7 +86,7 @@ static int parse_program(struct request *q, struct reader *from, size_t n)
         return EINVAL;
 
     /*
-     * Each string takes four bytes of length on the wire and one of end mark here, so n is enough
+     * Each string takes four bytes of length on the wire and one terminator here, so n is enough
      * for all.
      */
     char *at = q->text = malloc(n + 16);

@@ -1,7 +1,7 @@
 /*
- * A stream's bytes between the pipe and the controller's acknowledgement. Memory grows with need
+ * A stream's bytes between the pipe and the controller's acknowledgement. Memory grows on demand
  * from 64 KiB to the window, is not copied into forked shims (MADV_DONTFORK keeps fork cheap), and
- * small rings are re-used.
+ * small rings are reused.
  */
 #include "commands.h"
 
@@ -83,7 +83,7 @@ int ring_room(struct ring *r, struct iovec out[2])
     size_t space = ring_space(r);
     if (!space)
         return 0;
-    /* Grow when less than a quarter is free, so that a fast writer soon gets long reads. */
+    /* Grows when less than a quarter is free, so that a fast writer soon gets long reads. */
     if ((r->cap == 0 || r->cap - (r->end - r->base) < r->cap / 4) && r->cap < window(r))
         grow(r);
     size_t room = r->cap - (size_t)(r->end - r->base);
@@ -99,7 +99,7 @@ void ring_drop(struct ring *r, uint64_t upto)
 {
     if (upto > r->base)
         r->base = upto < r->end ? upto : r->end;
-    /* An empty small ring keeps its memory warm; an empty big one gives it back. */
+    /* An empty small ring keeps its warm memory; a big one returns it. */
     if (r->base == r->end && r->cap > FIRST_CAP)
         ring_free(r);
 }

@@ -1,6 +1,6 @@
 /*
- * How a command of a session starts: in the directory and environment that the last one left, with
- * the library.
+ * Start of a session's command: in the directory and environment that the last one left, with the
+ * session library.
  */
 #include "commands.h"
 
@@ -34,7 +34,7 @@ static size_t count(char *const *entries)
     return n;
 }
 
-/* `base` with the request's assignments in place of those of the same name; a new array. */
+/* `base` with the request's assignments replacing those of the same name; a new array. */
 static char **merge_assignments(char *const *base, char *const *given)
 {
     size_t n = count(base);
@@ -94,6 +94,6 @@ int session_begin(struct command *c, struct request *q)
         q->cwd = q->home;
         q->cwd_may_fail = true;
     }
-    /* Only a shell leaves state. A job ends long after its session has moved on. */
+    /* Only a shell leaves state. A job ends long after later commands of its session. */
     return q->flags & START_SHELL && !q->background ? preload_library(c, q) : 0;
 }

@@ -40,9 +40,7 @@ static _Noreturn void report_failure(int error, int stage)
     _exit(0);
 }
 
-/*
- * A shim must not hold the ends of other commands' pipes, or their readers would never see an end.
- */
+/* A shim must not hold other commands' pipes, or their readers would never see an end. */
 static void close_all_but(const struct shim_job *job)
 {
     enum { KEPT = 5 };
@@ -74,7 +72,7 @@ static bool apply_limits(const struct limits *l)
             struct rlimit was, now = {l->most[i], l->most[i]};
             if (getrlimit((__rlimit_resource_t)limit_resources[i], &was) < 0)
                 return false;
-            /* One second to handle SIGXCPU. */
+            /* Leaves one second to handle SIGXCPU. */
             if (limit_resources[i] == RLIMIT_CPU && now.rlim_max < was.rlim_max)
                 now.rlim_max++;
             if (setrlimit((__rlimit_resource_t)limit_resources[i], &now) < 0)
@@ -84,8 +82,8 @@ static bool apply_limits(const struct limits *l)
 }
 
 /*
- * The child of vfork shares our memory until exec: it may only make system calls and leave its
- * error behind.
+ * The child of vfork shares our memory until exec: it may only make system calls and store its
+ * error.
  */
 static void exec_command(const struct shim_job *job, volatile int *error, volatile int *stage)
 {
@@ -162,7 +160,7 @@ static void execute_order(const struct shim_command *c)
     else if (!main_ended)
         kill(c->scope == SCOPE_GROUP ? -main_pid : main_pid, c->signal);
     else if (c->scope == SCOPE_GROUP && kill(-main_pid, 0) == 0)
-        /* The leader is gone, but the group's id stays in use while members are alive. */
+        /* The leader has ended, but the group's id stays in use while members live. */
         kill(-main_pid, c->signal);
 }
 

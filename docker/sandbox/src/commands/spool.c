@@ -1,7 +1,7 @@
 /*
  * The whole copy of a long output, written to a file in the workspace by a thread, so that a slow
  * disk delays neither other commands nor the connection. A command whose copy is too far behind is
- * not read until the thread has caught up; its EXIT waits until the file is whole.
+ * not read until the thread has caught up; its EXIT waits for the complete file.
  */
 #include "commands.h"
 
@@ -15,7 +15,7 @@
 #include "../disk/disk.h"
 #include "../files/files.h"
 
-#define WAITING_MAX (1u << 20) /* bytes of one command that wait for the disk */
+#define WAITING_MAX (1u << 20) /* queued bytes of one command for the disk */
 #define CHUNK_MIN 16384
 
 struct chunk {
@@ -26,8 +26,8 @@ struct chunk {
 
 struct spool_file {
     struct spool_file *next;     /* all files, for the loop */
-    struct spool_file *next_due; /* those with something to do, for the thread */
-    struct command *owner;       /* NULL when it is forgotten; for the loop */
+    struct spool_file *next_due; /* those with work, for the thread */
+    struct command *owner;       /* NULL after the command is forgotten; for the loop */
     char name[ID_BYTES * 2 + 5];
     int fd; /* the thread's */
     /* Under the lock: */
@@ -44,10 +44,7 @@ static int progress_fd = -1;
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-/*
- * Returns how much was written: less than n where the disk is full or the limit of a file is
- * reached.
- */
+/* Returns the bytes written: less than n where the disk is full or a file's limit is reached. */
 static uint64_t write_whole(int fd, const uint8_t *p, size_t n)
 {
     size_t done = 0;

@@ -1,4 +1,6 @@
-/* START: make the pipes, fork the shim. A command whose output cannot be polled does not start. */
+/*
+ * START: makes the pipes, forks the shim. A command whose output cannot be polled does not start.
+ */
 #include "commands.h"
 
 #include <fcntl.h>
@@ -45,7 +47,7 @@ static bool make_pipes(const struct request *q, int fd[ENDS])
            (!(q->flags & START_STDIN) || make_pipe(&fd[THEIR_IN], &fd[IN], &fd[IN]));
 }
 
-/* One terminal is all three. Each end that we close by itself is a descriptor of its own. */
+/* One terminal for all three. Each end that is closed separately has a descriptor of its own. */
 static bool make_terminal(const struct request *q, int fd[ENDS])
 {
     return terminal_open(q->rows, q->columns, &fd[OUT], &fd[THEIR_OUT]) && (fd[IN] = fcntl(fd[OUT], F_DUPFD_CLOEXEC, 0)) >= 0 &&
@@ -126,7 +128,9 @@ static void start(uint32_t channel, struct request *q)
         return;
     }
     if (c) {
-        /* At most once: the same id again is an attach. Bytes already acknowledged are gone. */
+        /*
+         * At most once: the same id again is an attach. Acknowledged bytes are discarded already.
+         */
         command_reattach(c, channel, (uint64_t[]){c->out[0].ring.base, c->out[1].ring.base}, q->limit);
         return;
     }
@@ -176,11 +180,11 @@ static void start(uint32_t channel, struct request *q)
     commands = c;
 }
 
-/* A request longer than a frame comes in pieces, one request at a time. */
+/* A request longer than a frame arrives in pieces, one request at a time. */
 static struct buf pieces;
 static uint32_t pieces_channel;
 
-/* A new controller reuses channel numbers: it must not complete a request of the one before. */
+/* A new controller reuses channel numbers: it must not complete a request of the former one. */
 void start_forget_pieces(void) { pieces.len = 0; }
 
 void commands_start(const struct frame *f)

@@ -1,6 +1,5 @@
 /*
- * The bytes of commands: from their pipes to the rings of output.c, and from the controller to
- * stdin.
+ * Bytes of commands: from their pipes to the rings of output.c, and from the controller to stdin.
  */
 #include "commands.h"
 
@@ -10,7 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* What a pipe holds, unless the administrator of the host allows more */
+/* Maximum of a pipe, unless the host's administrator allows more */
 #define PIPE_MOST (1 << 20)
 #define PIPE_AFTER (256u << 10)
 
@@ -23,7 +22,7 @@ static void stream_end(struct command *c, struct stream *s)
     command_finish_if_done(c);
 }
 
-/* Not read until there is room again. */
+/* Pauses reading until there is room. */
 static void stream_pause(struct stream *s)
 {
     if (s->polled)
@@ -32,20 +31,20 @@ static void stream_pause(struct stream *s)
 }
 
 /*
- * No process of the command can write any more: what is in the pipe now is the rest, whichever
- * other process still holds the pipe.
+ * No process of the command can write any more: the pipe's content is the rest, even if another
+ * process still holds the pipe.
  */
 void stream_last(struct command *c, struct stream *s)
 {
     int bytes;
     if (s->fd < 0)
         return;
-    /* Of a terminal not all can be seen yet. */
+    /* A terminal does not show all of it yet. */
     s->rest = c->terminal || ioctl(s->fd, FIONREAD, &bytes) < 0 ? PIPE_MOST : (uint64_t)bytes;
     stream_drain(c, s);
 }
 
-/* Read until the pipe is empty, the window is full, or other sources have waited long enough. */
+/* Reads until the pipe is empty, the window is full, or other sources have waited long enough. */
 void stream_drain(struct command *c, struct stream *s)
 {
     size_t total = 0;
@@ -81,12 +80,10 @@ void stream_drain(struct command *c, struct stream *s)
         s->rest -= c->state == GONE ? (size_t)r : 0;
         output_drop(c, s);
         flood_count((size_t)r);
-        /*
-         * A heavy writer gets a pipe of 1 MiB; asking for it always would cost every short command.
-         */
+        /* A heavy writer gets a pipe of 1 MiB, which for every command would slow short ones. */
         if (from < PIPE_AFTER && s->total >= PIPE_AFTER)
             fcntl(s->fd, F_SETPIPE_SZ, PIPE_MOST);
-        /* A whole packet may have others behind it. */
+        /* Others may follow a whole packet. */
         if ((size_t)r < room && r != PIPE_BUF && c->state != GONE)
             return;
     }
@@ -114,9 +111,9 @@ void commands_credit(const struct frame *f)
 }
 
 /*
- * A stream that has just sent something and has only a little more waits briefly: a flood of tiny
- * writes would cost a frame each on the whole path. The first bytes after a pause never wait, nor
- * do those of a terminal.
+ * A stream that has just sent bytes and has only a few more waits briefly: a flood of tiny writes
+ * would cost a frame each on the whole path. The first bytes after a pause never wait, nor do those
+ * of a terminal.
  */
 bool stream_is_batching(const struct command *c, const struct stream *s)
 {
@@ -198,7 +195,7 @@ void stdin_writable(struct command *c)
         if (w < 0 && errno == EAGAIN)
             break;
         if (w < 0) {
-            /* stdin has no reader any more. As after `yes | head`, what follows is discarded. */
+            /* stdin has no reader any more. As after `yes | head`, the rest is discarded. */
             stdin_close(c);
             r->base = r->end;
             break;

@@ -1,6 +1,6 @@
 /*
  * Processes without a shim: orphans that sbxd adopted because their shim was killed, and everything
- * at a RESET. Killed in short rounds from the loop, so that sbxd answers also during a fork bomb.
+ * at a RESET. Killed in short rounds of the loop, so that sbxd answers also during a fork bomb.
  */
 #include "commands.h"
 
@@ -14,14 +14,11 @@
 
 bool sweeping;
 static bool resetting;
-static struct buf asking; /* the channels, u32 each, that wait for RESET_DONE */
+static struct buf asking; /* channels, u32 each, waiting for RESET_DONE */
 
 bool reset_running(void) { return resetting; }
 
-/*
- * Shims that are responsive. A shim whose socket is closed protects no process, whether it is dying
- * or not.
- */
+/* Responsive shims. One with a closed socket protects no process, whether it is dying or not. */
 pid_t *command_shims(size_t *n)
 {
     pid_t *shims = malloc((command_count(false) + 1) * sizeof *shims);
@@ -32,7 +29,7 @@ pid_t *command_shims(size_t *n)
     return shims;
 }
 
-/* Returns whether something was still alive. */
+/* Returns true if something was still alive. */
 static bool kill_round(void)
 {
     if (!resetting) {
@@ -43,7 +40,7 @@ static bool kill_round(void)
         size_t found = proc_kill_tree(getpid(), shims, n);
         free(shims);
         /*
-         * /proc is not read atomically: a process whose parent has just gone can be missed once,
+         * /proc is not read atomically: a process whose parent has just ended can be missed once,
          * not twice.
          */
         static int quiet;
@@ -79,7 +76,7 @@ bool sweep_round(void)
     return false;
 }
 
-/* A new controller: the reset continues, but its requester is gone. */
+/* A new controller: the reset continues without its requester. */
 void reset_forget_requests(void) { asking.len = 0; }
 
 void commands_reset(const struct frame *f)
@@ -91,9 +88,7 @@ void commands_reset(const struct frame *f)
     resetting = sweeping = true;
 }
 
-/*
- * gVisor of 2022 has no subreapers: what a command leaves behind is adopted by us, not by its shim.
- */
+/* gVisor of 2022 has no subreapers: sbxd adopts a command's leftovers, not its shim. */
 static bool shims_are_subreapers(void)
 {
     static int known = -1;

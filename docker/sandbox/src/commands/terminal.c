@@ -1,9 +1,8 @@
 /*
  * Commands in a terminal: a pseudo-terminal whose slave is their stdin, stdout and stderr. Its
- * bytes are the command's stdin and stdout, with the same offsets and credit.
- *
- * sbxd keeps a descriptor of the slave until the main process has ended: without one, a command
- * that closes its terminal and opens it again would look like a hang-up.
+ * bytes are the command's stdin and stdout, with the same offsets and credit. sbxd holds a
+ * descriptor of the slave until the main process has ended: without one, a command that closes and
+ * reopens its terminal would look like a hang-up.
  */
 #include "commands.h"
 
@@ -27,14 +26,14 @@ static void set_size(int fd, uint16_t rows, uint16_t columns)
     ioctl(fd, TIOCSWINSZ, &size);
 }
 
-/* The side of the command for a master; -1 with errno. */
+/* Opens the command's side for a master; -1 with errno. */
 static int open_slave(int master)
 {
     char name[64];
     int unlocked = 0;
     if (ioctl(master, TIOCSPTLCK, &unlocked) < 0)
         return -1;
-    /* Not by its name where that can be avoided: a command may have its own idea of /dev/pts. */
+    /* Not by its name where possible: a command may have its own /dev/pts. */
     int slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (slave < 0 && ptsname_r(master, name, sizeof name) == 0)
         slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -72,8 +71,8 @@ void commands_resize(const struct frame *f)
 }
 
 /*
- * The key that means the end of the input; twice behind an unfinished line, which the first one
- * only hands over.
+ * The key for the end of the input; twice after an unfinished line, which the first one only
+ * submits.
  */
 bool terminal_end_input(struct command *c)
 {
@@ -93,7 +92,7 @@ bool terminal_end_input(struct command *c)
 
 void terminal_hang_up(struct command *c)
 {
-    /* As when its window is closed; SIGCONT lets stopped processes receive it. */
+    /* Like closing its window; SIGCONT lets stopped processes receive it. */
     command_order(c, ORDER_SIGNAL, SIGHUP, SCOPE_TREE);
     command_order(c, ORDER_SIGNAL, SIGCONT, SCOPE_TREE);
 }

@@ -1,6 +1,6 @@
 /*
- * The bytes of connections between the programs inside and the wire, by credit both ways, whichever
- * side has opened them.
+ * Bytes of connections between programs inside and the wire, with credit both ways, whichever side
+ * opened them.
  */
 #include "connections.h"
 
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define PIECE (32u << 10) /* bytes of one CONNECTION_DATA */
-#define SMALL (4u << 10)  /* … and below this one is small */
+#define SMALL (4u << 10)  /* … and a smaller one is small */
 #define SMALL_A_MS 4      /* of all connections together */
 
 static struct connection *connections;
@@ -68,7 +68,7 @@ static void credit(struct connection *c)
     frame_out(T_CONNECTION_CREDIT, 0, c->channel, p, sizeof p);
 }
 
-/* Write what waits, as far as the program takes it; then the end, when there is one. */
+/* Writes queued bytes, as far as the program takes them; then the end, if any. */
 static void flush(struct connection *c)
 {
     while (c->writable && c->waiting_at < c->waiting.len) {
@@ -97,7 +97,7 @@ static void flush(struct connection *c)
         connection_close(c, false);
 }
 
-/* Small pieces of this millisecond. */
+/* Small pieces in this millisecond. */
 static uint64_t small_ms;
 static unsigned small_pieces;
 
@@ -156,9 +156,9 @@ static bool has_data(const struct connection *c)
 
 /*
  * A program can write single bytes at full speed in hundreds of connections, and each would cost a
- * frame on the whole path. A connection whose last piece was small waits for the next millisecond
- * once there were many small pieces in this one, and the kernel gathers bytes meanwhile. The first
- * piece of a connection and large ones never wait.
+ * frame on the whole path. After many small pieces in a millisecond, a connection whose last piece
+ * was small waits for the next one, and the kernel collects its bytes. The first piece of a
+ * connection and large ones never wait.
  */
 static bool is_throttled(const struct connection *c, uint64_t now_ms)
 {
@@ -207,7 +207,7 @@ void connections_pump(void)
         *served_end = c;
         served_end = &c->next;
     }
-    /* Served connections go to the end, so that all get their turn. */
+    /* Served connections move to the end, for fairness. */
     *at = served;
 }
 

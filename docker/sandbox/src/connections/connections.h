@@ -1,4 +1,6 @@
-/* Connections of programs inside, carried to and from the controller: egress/ and ports/ open them. */
+/*
+ * Connections of programs inside, carried to and from the controller; egress/ and ports/ open them.
+ */
 #ifndef SBXD_CONNECTIONS_H
 #define SBXD_CONNECTIONS_H
 
@@ -6,7 +8,7 @@
 
 /* ---- for the loop ---------------------------------------------------------------------------- */
 
-/* Bytes of connections to the wire, fairly, as far as there is room and credit. */
+/* Moves bytes of connections to the wire, fairly, as room and credit allow. */
 void connections_pump(void);
 /* Milliseconds until there is more to pump; -1 when an event will wake the loop for it. */
 int connections_wait(void);
@@ -17,11 +19,11 @@ void connection_closed(const struct frame *f);
 
 /* ---- for the folders above ------------------------------------------------------------------- */
 
-/* Of the channels that we open. */
+/* Bit of the channels that we open. */
 #define OUR_CHANNEL 0x80000000u
-/* Bytes from the controller that may wait for the program to read them */
+/* Bytes from the controller that may be queued for the program */
 #define INWARD_WINDOW (128u << 10)
-/* Above it we add nothing to the wire, so that commands' output gets its turn */
+/* Above it we add nothing to the wire, so that commands' output is sent as well */
 #define QUEUE_ROOM (32u << 10)
 
 struct connection {
@@ -33,18 +35,18 @@ struct connection {
     bool readable, writable;
     bool small;                   /* the last piece from the program was small */
     bool read_end;                /* the program's end of data was sent to the controller */
-    bool write_end, shut;         /* the controller's end of data has come; it was passed on */
-    uint64_t sent, limit;         /* towards the controller */
+    bool write_end, shut;         /* the controller's end of data has arrived; it was passed on */
+    uint64_t sent, limit;         /* to the controller */
     uint64_t received, credited;  /* from the controller */
-    struct buf waiting;           /* what the program has not taken yet, from waiting_at on */
+    struct buf waiting;           /* bytes not taken by the program, from waiting_at on */
     size_t waiting_at;
     uint64_t until_ms;
-    /* While no program has taken it yet: gets its events. */
+    /* While it is connecting: receives its events. */
     void (*connecting)(struct connection *c, uint32_t events);
     uint16_t port; /* … to which it connects */
 };
 
-/* How many of each have a channel, and how many only linger. */
+/* Numbers of those with a channel, and of those that only linger. */
 extern size_t connections_ours, connections_theirs, connections_lingering;
 
 /*
@@ -52,9 +54,9 @@ extern size_t connections_ours, connections_theirs, connections_lingering;
  * until `until_ms`.
  */
 struct connection *connection_add(int fd, uint32_t channel, uint64_t until_ms);
-/* NULL: there is none, any more. */
+/* NULL when there is none any more. */
 struct connection *connection_of(uint32_t channel);
-/* `reset`: the program is not to take what it got for all. */
+/* `reset`: the program must not mistake its bytes for complete. */
 void connection_close(struct connection *c, bool reset);
 /* Closes all of them; `notify`: sends CONNECTION_CLOSE for each. */
 void connections_end(bool notify);

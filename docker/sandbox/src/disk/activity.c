@@ -1,12 +1,9 @@
 /*
- * Activity: which processes may have taken room while the host is short of disk.
- *
- * `write_bytes` of /proc/<pid>/io does not show it: names and attributes take room too, which the
- * journal's thread writes and which the kernel does not count per process. The counts of context
- * switches are readable for every process: one without any switch did nothing.
- *
- * A process that began and ended between two scans is not seen; the next pid that the kernel would
- * assign shows that there was one.
+ * Activity: processes that may have used disk space while the host is short of it. `write_bytes` of
+ * /proc/<pid>/io does not show it: names and attributes use space too, which the journal's thread
+ * writes and the kernel does not count per process. The counts of context switches are readable for
+ * every process: one without any switch did nothing. A process that started and ended between two
+ * scans is not seen; the next pid that the kernel would assign reveals it.
  */
 #include "disk.h"
 
@@ -41,7 +38,7 @@ static void hash_value(uint64_t *hash, uint64_t value)
         *hash = (*hash ^ (value & 0xFF)) * FNV_PRIME;
 }
 
-/* A line of /proc/<pid>/status; the name, which comes first, has its line breaks escaped. */
+/* Finds a line of /proc/<pid>/status; in the name, which comes first, line breaks are escaped. */
 static const char *value_after(const char *text, const char *line)
 {
     const char *at = strstr(text, line);

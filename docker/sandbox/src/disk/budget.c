@@ -1,9 +1,8 @@
 /*
- * The disk budget. A thread counts what the workspace uses (watch.c); the loop acts on the result.
- *
- * Above the budget, while the controller allows no growth, or while the file system that all
- * sandboxes share is below its floor, writers are ended, commands start with a file size limit of 0
- * and file requests that write are refused, so that a user can still read and delete.
+ * The disk budget. A thread counts the workspace (watch.c); the loop acts on the result. Above the
+ * budget, while the controller forbids growth, or while the shared file system is below its floor,
+ * writers are killed, commands start with a file size limit of 0 and writing file requests are
+ * refused, so that a user can still read and delete.
  */
 #include "disk.h"
 
@@ -105,7 +104,7 @@ void disk_budget(const struct frame *f)
         uint8_t frozen = f->flags & F_FREEZE ? DISK_FROZEN : 0;
         disk.state.most = most;
         /*
-         * Set before the floor, or a small workspace with its own limit would be taken for a full
+         * Set before the floor, or a small workspace with its own limit would look like a full
          * host.
          */
         disk_has_own_limit(most.bytes);

@@ -17,7 +17,7 @@
 enum disk_source {
     DISK_UNKNOWN = 0,
     DISK_WALK = 1,        /* sbxd: every file of the workspace was counted */
-    /* The kernel: the workspace is a file system or a project quota of its own */
+    /* The kernel: the workspace has its own file system or project quota */
     DISK_FILE_SYSTEM = 2,
 };
 
@@ -25,14 +25,14 @@ struct disk_count {
     uint64_t bytes, entries;
 };
 
-/* Room of the file system of the workspace, for all of its users. */
+/* Free space of the workspace's file system, for all of its users. */
 struct disk_room {
     uint64_t bytes, bytes_free, files, files_free;
 };
 
 /* Set in DISK_STATE and STAT_RESULT. */
 #define DISK_OVER 0x01   /* above the budget */
-#define DISK_FROZEN 0x02 /* the controller allows no growth, whatever the budget */
+#define DISK_FROZEN 0x02 /* the controller forbids growth */
 #define DISK_LOW 0x04    /* the shared file system is below its floor: no growth either */
 
 struct disk_state {
@@ -53,30 +53,30 @@ struct disk_suspects {
 void disk_init(void);
 int disk_eventfd(void);
 /*
- * Sends the state to the controller and answers STAT. Returns whether commands must be ended: those
- * of the processes `found`, or all of them if none matches, unless `only_these`.
+ * Sends the state to the controller and answers STAT. Returns true when commands must be ended:
+ * those of the processes `found`, or all of them if none matches, unless `only_these`.
  */
 bool disk_collect(struct disk_suspects *found, bool *only_these);
 void disk_budget(const struct frame *f);
 void disk_stat(const struct frame *f);
-/* A new controller: answers for the old one are thrown away. */
+/* A new controller: answers for the old one are discarded. */
 void disk_forget(void);
-/* Called once a loop round: while nothing runs, nothing is watched. */
+/* Called once per loop round: without commands nothing is watched. */
 void disk_running(size_t commands_running);
 /* Commands start, but may not make a file grow. */
 bool disk_no_growth(void);
 /* The workspace is a file system of its own, and full. */
 bool disk_full(void);
 /*
- * Above the budget, and an end at this time may have changed that: the count is pending. Bounded by
- * a timeout.
+ * Above the budget, and an end at this time may have changed that: the count is pending, with a
+ * timeout.
  */
 bool disk_count_pending(uint64_t ended_us);
-/* For the file thread: 0, or why nothing may be written. */
+/* For the file thread: 0, or the errno of a refused write. */
 int disk_refusal(void);
 /*
- * For the file thread: bytes were freed or added. Waits, with a timeout, for a new count while that
- * decides what may be written.
+ * For the file thread: bytes were freed or added. Waits, with a timeout, for a new count while
+ * writing depends on it.
  */
 void disk_file_changed(void);
 
@@ -85,35 +85,34 @@ void disk_file_changed(void);
 /* walk.c */
 
 /*
- * Count allocated bytes and names below `root`, deleted files that are still open included, hard
+ * Counts allocated bytes and names below `root`, deleted files that are still open included, hard
  * links once. Stops early above `most` names (0: never), and counts descriptors for at most a
- * second. False when the tree changed so much that the count is worthless. Calls `on_progress`
- * after every thousand names or so.
+ * second. False when the tree changed so much that the count is useless. Calls `on_progress` about
+ * every thousand names.
  */
 bool disk_walk(int root, uint64_t most, struct disk_count *out, void (*on_progress)(void));
 
-/* writers.c: which processes wrote since the last look */
+/* writers.c: processes that wrote since the last call */
 
 /*
- * Returns how many pids (at most `max`) wrote file bytes since the last call; the first call only
- * looks.
+ * Returns the number of pids (at most `max`) that wrote file bytes since the last call; the first
+ * call only initializes.
  */
 size_t disk_writers(pid_t *pids, size_t max);
 
 /* hidden.c */
 
 /*
- * Returns how many pids (at most `max`) may hold bytes of deleted files where disk_walk cannot see
- * them, in this scan and the one before: a process that has just started looks the same. Only
- * active ones, or `sleepers` as well. Takes half a second of CPU at most; calls `on_progress`
- * meanwhile.
+ * Returns the number of pids (at most `max`) that may hold bytes of deleted files unseen by
+ * disk_walk, in this scan and the one before: a process that has just started looks the same. Only
+ * active ones, or `sleepers` as well. Takes half a second of CPU at most, and calls `on_progress`.
  */
 size_t disk_hidden_holders(pid_t *pids, size_t max, bool sleepers, void (*on_progress)(void));
-/* Nothing is hidden: the next scan is a first one. */
+/* Nothing is hidden: the next scan counts as the first. */
 void disk_hidden_reset(void);
 
 /*
- * activity.c: which processes may have taken room while the host is short of disk. For the watcher
+ * activity.c: processes that may have used space while the host is short of disk. For the watcher
  * only.
  */
 
@@ -125,7 +124,7 @@ bool disk_was_active(pid_t pid);
 bool disk_any_active(void);
 
 
-/* A STAT that waits for its answer. */
+/* A pending STAT. */
 struct disk_request {
     struct disk_request *next;
     uint64_t session;
@@ -136,13 +135,13 @@ struct disk_request {
 extern struct disk {
     pthread_mutex_t lock;
     pthread_cond_t wake, counted;
-    int event_fd; /* for the loop: something here is for it */
+    int event_fd; /* wakes the loop */
 
     /* Under the lock. */
     struct disk_state state;
     bool count_requested; /* count now, regardless of the free space */
-    struct disk_count base; /* while writing is not allowed: what was in use … */
-    uint64_t base_free;     /* … and how much room was left on the disk */
+    struct disk_count base; /* while writing is forbidden: usage … */
+    uint64_t base_free;     /* … and free space on the disk */
     bool base_known;
     bool writers_found; /* for the loop: end these, or all if it is empty */
     bool only_these; /* if none matches, another sandbox wrote */
@@ -166,19 +165,17 @@ void *disk_watch(void *unused);
 
 /* evaluate.c: under the lock */
 
-/* `was`: it was over before, so some room is required first. */
+/* `was`: it was over before, so some hysteresis applies. */
 bool disk_is_over(const struct disk_count *used, const struct disk_count *most, bool was);
-/*
- * By how much the room of a host that is short of disk has shrunk though no counted byte was added.
- */
+/* Shrinkage of a short host's free space without any counted byte. */
 enum disk_hidden {
     HIDDEN_NOTHING,
-    HIDDEN_SOME, /* enough to end a process that may have done it itself */
-    HIDDEN_MUCH, /* enough to end a process that may hold it for another one */
+    HIDDEN_SOME, /* enough to end a process that may have caused it */
+    HIDDEN_MUCH, /* enough to end a process that may hold it for another */
 };
-/* Store a count that began at `began`, with so much room left on the disk, and the suspects. */
+/* Stores a count that began at `began`, with the free space of the disk and the suspects. */
 enum disk_hidden disk_publish(const struct disk_count *used, enum disk_source source, uint64_t began, uint64_t room, const struct disk_suspects *s);
-/* Blame these holders of hidden bytes. */
+/* Makes these holders of hidden bytes the suspects. */
 void disk_blame_hidden(const struct disk_suspects *s);
 
 /* room.c: for any thread */
@@ -186,16 +183,16 @@ void disk_blame_hidden(const struct disk_suspects *s);
 void disk_room_init(void);
 int disk_root(void);
 bool disk_room(struct disk_room *out);
-/* Room that the shared file system must keep free; 0 = nothing. */
+/* Free space that the shared file system must keep; 0 = none. */
 void disk_floor(uint64_t bytes, uint64_t files);
 uint64_t disk_floor_bytes(void);
 /* Computes DISK_LOW or 0. */
 uint8_t disk_low(void);
 /* The result of the last disk_low(). */
 bool disk_was_low(void);
-/* The workspace is a file system of its own, or has a project quota of about this budget. */
+/* The workspace has its own file system, or a project quota of about this budget. */
 bool disk_has_own_limit(uint64_t budget);
-/* It is a file system of its own, and full. */
+/* It has its own file system, which is full. */
 bool disk_own_full(void);
 
 /* stat.c */

@@ -1,11 +1,11 @@
-/* Evaluating a count: whether it is over the budget, and which processes are to blame. */
+/* Evaluation of a count: whether it exceeds the budget, and by which processes. */
 #include "disk.h"
 
 #define MiB (1ull << 20)
-#define RECOVER_MAX (16 * MiB) /* how far below the budget writing is allowed again, at most */
+#define RECOVER_MAX (16 * MiB) /* recovery margin below the budget, at most */
 /*
- * A share of the floor, or a fixed size where only the controller has the floor: as much as another
- * sandbox may take before it is ended.
+ * A share of the floor, or a fixed size where only the controller has the floor: the most that
+ * another sandbox may use before it is ended.
  */
 #define MUCH_OF_FLOOR 8
 #define MUCH (64 * MiB)
@@ -14,7 +14,7 @@ bool disk_is_over(const struct disk_count *used, const struct disk_count *most, 
 {
     uint64_t less = 0, fewer = 0;
     if (was) {
-        /* Hysteresis: it would otherwise toggle with every block. */
+        /* Hysteresis against toggling with every block. */
         less = most->bytes / 50 < RECOVER_MAX ? most->bytes / 50 : RECOVER_MAX;
         fewer = most->entries / 50;
     }
@@ -26,13 +26,15 @@ static void blame(const struct disk_suspects *s, bool only_these)
     disk.writers = *s;
     disk.only_these = only_these;
     disk.writers_found = true;
-    /* Until they are gone they may write a little more; no other process is to blame for it. */
+    /*
+     * Until they have ended they may write a little more, for which no other process is to blame.
+     */
     disk.base_known = false;
 }
 
 /*
- * While nothing may grow: compare with the base and blame the writers. Bytes can be hidden from the
- * count.
+ * While growth is forbidden: compares with the base and blames the writers. Bytes can be hidden
+ * from the count.
  */
 static enum disk_hidden check_growth(uint64_t room, const struct disk_suspects *s)
 {

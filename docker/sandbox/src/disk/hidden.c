@@ -1,16 +1,12 @@
 /*
- * Hidden bytes: deleted files take room as long as a process holds them, and there are three ways
+ * Hidden bytes: deleted files use space as long as a process holds them, and there are three ways
  * to hold one unseen. A process that cannot be inspected (PR_SET_DUMPABLE, or a program without
  * read permission); a mapping without a descriptor, whose length does not show the size of the
- * file; a descriptor in flight through a Unix socket. Each leaves a trace of the holder, though not
- * of the size.
- *
- * A process that makes the scan slow is taken for a holder: the time per process is bounded, and
- * the time for all of them.
- *
- * Honest programs do these things too, for example ssh-agent. A process that was inactive
- * (activity.c) has taken no room, so it is left alone, unless so much is missing that it may hold
- * bytes for another one.
+ * file; a descriptor in flight through a Unix socket. Each reveals the holder, though not the size.
+ * A process that makes the scan slow counts as a holder: the time is bounded per process and in
+ * total. Honest programs do these things too, for example ssh-agent. A process that was inactive
+ * (activity.c) has used no space and is spared, unless so much is missing that it may hold bytes
+ * for another one.
  */
 #include "disk.h"
 
@@ -56,7 +52,7 @@ static bool out_of_time(struct search *s)
     return s->late;
 }
 
-/* Whether one of these lines is about a deleted file of the workspace. */
+/* True if one of these lines is about a deleted file of the workspace. */
 static bool has_deleted_mapping(const char *lines)
 {
     static const char end[] = " (deleted)";
@@ -102,7 +98,8 @@ static bool sends_descriptors(int thread, const char *fd)
 }
 
 /*
- * Its memory may be gone before its pid is: until it is reaped, the kernel gives its files to root.
+ * Its memory may be freed before its pid is: until it is reaped, the kernel gives its files to
+ * root.
  */
 static bool is_ending(int thread)
 {
@@ -119,7 +116,7 @@ static void scan_sockets(struct search *s, int thread)
 {
     char raw[4096] __attribute__((aligned(8)));
     int fds = openat(thread, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* In a container all processes are ours: one that cannot be inspected has chosen so. */
+    /* In a container all processes are ours: an uninspectable one has chosen to be. */
     s->found = fds < 0 && errno == EACCES && is_init && !is_ending(thread);
     long n;
     while (fds >= 0 && !s->found && (n = syscall(SYS_getdents64, fds, raw, sizeof raw)) > 0) {
@@ -154,7 +151,7 @@ struct suspect {
     uint64_t since_us;
 };
 
-/* Of the last scan. For the watcher only. */
+/* Suspects of the last scan. For the watcher only. */
 static struct suspect before[DISK_WRITERS_MAX];
 static size_t before_n;
 

@@ -1,7 +1,6 @@
 /*
- * The file system of the workspace: whether it is the workspace's own (then statfs counts and the
- * kernel enforces the limit) or shared, how much room it has, and whether that is below the floor
- * of the controller.
+ * The workspace's file system: its own (statfs counts and the kernel enforces the limit) or shared,
+ * its free space, and the controller's floor.
  */
 #include "disk.h"
 
@@ -19,7 +18,7 @@ static atomic_ullong floor_bytes, floor_files; /* of the shared file system, 0 =
 static atomic_bool own_limit;                     /* statfs shows the workspace alone */
 
 /*
- * Mounted as a whole: what its file system holds is the workspace's. Except 9p, as gVisor presents
+ * Mounted as a whole: its file system holds only the workspace. Except 9p, by which gVisor presents
  * every mount: its root is the shared directory, and statfs shows the disk below.
  */
 static void read_mount(void)
@@ -41,7 +40,7 @@ static void read_mount(void)
         fclose(f);
 }
 
-/* struct fsxattr and its request, as in linux/fs.h: which project quota a directory belongs to. */
+/* struct fsxattr and its request, as in linux/fs.h: the project quota of a directory. */
 struct project {
     uint32_t flags, extent_size, extents, id, cow_extent_size;
     uint8_t pad[8];
@@ -50,7 +49,7 @@ struct project {
 #define INHERIT_PROJECT 0x00000200
 
 /*
- * With a project quota statfs shows the quota's numbers; a lost quota shows as a far larger file
+ * With a project quota statfs shows the quota's numbers; a lost quota appears as a far larger file
  * system.
  */
 static bool has_project_quota(uint64_t budget)
@@ -72,7 +71,7 @@ bool disk_room(struct disk_room *out)
     return true;
 }
 
-/* Hysteresis: the disk is no longer short at a quarter above the floor. */
+/* Hysteresis: a short disk recovers at a quarter above the floor. */
 static bool is_short(uint64_t left, uint64_t floor, bool was) { return left < (was ? floor + floor / 4 : floor); }
 
 uint8_t disk_low(void)

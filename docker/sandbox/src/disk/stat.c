@@ -1,5 +1,5 @@
 /*
- * Usage of the sandbox: from the cgroup's own files where they are readable inside (v2, v1), else
+ * Usage of the sandbox, from the cgroup's own files where they are readable inside (v2, v1), else
  * summed over our processes. Unknown numbers are 0.
  */
 #include "disk.h"
@@ -15,7 +15,7 @@
 static bool read_text(const char *path, char *text, size_t n) { return proc_read(AT_FDCWD, path, text, n) > 0; }
 
 /*
- * The first of these files that begins with a number; "max" and its like are 0. Outside a container
+ * The first of these files that begins with a number; "max" and the like are 0. Outside a container
  * they are not ours.
  */
 static bool read_number(uint64_t *value, const char *v2, const char *v1)
@@ -75,7 +75,7 @@ static struct sums sum_processes(void)
     return s;
 }
 
-/* Without the page cache that the kernel would give back at once. */
+/* Without reclaimable page cache. */
 static void put_memory(struct buf *b, const struct sums *s)
 {
     uint64_t used = s->resident, most = 0;

@@ -1,7 +1,7 @@
 /*
- * Counting the workspace by visiting every file. One descriptor per level is open, and below
+ * Counts the workspace by visiting every file. One descriptor per level is open, and below
  * LEVELS_OPEN only the deepest: the way back up is "..", checked. A directory that its owner closed
- * is opened during the visit, or it would be a place to hide bytes in.
+ * is opened during the visit, or it would hide bytes.
  */
 #include "disk.h"
 
@@ -14,13 +14,13 @@
 
 #define LEVELS_OPEN 256
 #define RAW_BYTES 32768
-/* The time for descriptors: every thread can have any number of them */
+/* Time for descriptors: every thread can have any number of them */
 #define DESCRIPTORS_US 1000000
-/* After coming back up, when most of a large piece would be read for the second time */
+/* After the return to a level, when most of a large piece would be read again */
 #define RAW_FIRST 2048
 
 struct level {
-    int fd; /* -1: closed, because it is too far up */
+    int fd; /* -1: closed, being too far up */
     ino_t ino;
     int64_t at;     /* where to read on */
     mode_t restore; /* its mode, with S_IFDIR; 0: its mode was left alone */
@@ -42,7 +42,7 @@ struct walk {
     char raw[RAW_BYTES] __attribute__((aligned(8)));
 };
 
-/* Returns whether it was not in there yet. */
+/* Returns true if it was new. */
 static bool inodes_add(struct inodes *s, ino_t ino)
 {
     if (s->n * 2 >= s->cap) {
@@ -101,7 +101,7 @@ static bool push_level(struct walk *w, int fd, ino_t ino, mode_t restore)
     return true;
 }
 
-/* A directory that has vanished, or that cannot be entered, is skipped. */
+/* A directory that has vanished, or cannot be entered, is skipped. */
 static bool push_directory(struct walk *w, int dir, const char *name, const struct stat *st)
 {
     mode_t closed = (st->st_mode & 0500) != 0500 && st->st_uid == getuid() ? st->st_mode : 0;
@@ -116,7 +116,7 @@ static bool push_directory(struct walk *w, int dir, const char *name, const stru
     return false;
 }
 
-/* False when the directory above is not where it was. */
+/* False when the directory above has moved. */
 static bool pop_level(struct walk *w)
 {
     struct level *here = &w->levels[w->depth - 1];
@@ -131,7 +131,7 @@ static bool pop_level(struct walk *w)
     return fine;
 }
 
-/* Count one name; returns whether it is a directory to go down to. */
+/* Counts one name; returns true for a directory to visit. */
 static bool count_name(struct walk *w, int dir, const char *name, struct stat *st)
 {
     if (fstatat(dir, name, st, AT_SYMLINK_NOFOLLOW) < 0 || st->st_dev != w->dev)
@@ -178,7 +178,7 @@ static bool walk_all(struct walk *w, uint64_t most)
 
 /* ---- deleted, but still open ----------------------------------------------------------------- */
 
-/* Outside a container most of what has been deleted on the same disk is not ours. */
+/* Outside a container most deleted files on the disk are not ours. */
 static bool is_ours(int fds, const char *name)
 {
     char target[4352];
@@ -216,8 +216,8 @@ static void count_of_thread(void *walk, int tasks, const char *tid)
 }
 
 /*
- * Every thread can have descriptors of its own, and the first one none any more. A running program
- * is held as well. The holder of more descriptors than there is time for is found by hidden.c.
+ * Every thread can have its own descriptors, the first one even none. A running program is held as
+ * well. hidden.c finds the holder of more descriptors than there is time for.
  */
 static void count_of_process(void *walk, int proc, const char *pid)
 {

@@ -1,10 +1,8 @@
 /*
- * The thread that watches the workspace: it counts usage while commands run and sleeps while none
- * does.
- *
- * Where the workspace is a file system or a project quota of its own, statfs counts. Else every
- * file is visited, as often as the growth requires: the free space of the file system, one cheap
- * call, shows whether and how much was written at most since the last count.
+ * The thread that watches the workspace: it counts usage while commands run, else it sleeps. A
+ * workspace with its own file system or project quota is counted by statfs. Otherwise every file is
+ * visited, as often as the growth requires: the free space of the file system, one cheap call,
+ * bounds the bytes written since the last count.
  */
 #include "disk.h"
 
@@ -15,8 +13,8 @@
 #define TICK_MIN_US 2000
 #define TICK_FIRST_US 20000
 #define TICK_MAX_US 250000
-#define PERIOD_US 5000000      /* a count at least this often while commands run … */
-#define PERIOD_COST 200        /* … and not more than 1/200 of a CPU for it */
+#define PERIOD_US 5000000      /* maximum interval of counts while commands run … */
+#define PERIOD_COST 200        /* … using at most 1/200 of a CPU */
 #define GROWTH_COST 19         /* 1/20 of a CPU while something is written */
 #define URGENT_COST 2          /* a third, when the budget may be used up */
 #define WRITERS_US 1000000
@@ -58,8 +56,8 @@ static void answer_requests(void)
 }
 
 /*
- * A count can take seconds: STAT is answered with the last one meanwhile, and the loop is woken to
- * check its timeouts.
+ * A count can take seconds: until it ends, STAT is answered with the last one, and the loop is
+ * woken to check its timeouts.
  */
 static void on_counting(void)
 {
@@ -75,7 +73,7 @@ static void on_counting(void)
 
 /* ---- counting -------------------------------------------------------------------------------- */
 
-/* What the watcher remembers of its last count. Only the watcher uses it. */
+/* Facts of the last count. For the watcher only. */
 static struct {
     uint64_t at_us, cost_us, free, files_free, writers_us;
     bool known;
@@ -103,7 +101,7 @@ static void count(void)
     pthread_mutex_unlock(&disk.lock);
     uint64_t began = now_us();
     counting_since = began;
-    /* Before the room is read: what takes some of it afterwards is seen in the next scan. */
+    /* Before the free space is read: later usage is seen in the next scan. */
     if (host_short)
         disk_activity_scan();
     bool fine = disk_room(&room);
@@ -127,7 +125,7 @@ static void count(void)
     enum disk_hidden hidden = disk_publish(&used, source, began, room.bytes_free, &suspects);
     pthread_mutex_unlock(&disk.lock);
     notify();
-    /* Only now: the scanned processes can make it slow. */
+    /* Last: the scanned processes can make it slow. */
     if (hidden) {
         find_hidden_holders(hidden);
     } else {
@@ -145,7 +143,9 @@ static void count(void)
 
 static uint64_t wait_us = TICK_FIRST_US;
 
-/* Checks the free space. Returns whether to count, and sets the time until the next check. */
+/*
+ * Checks the free space. Returns true when a count is due, and sets the time until the next check.
+ */
 static bool is_due(const struct disk_state *s)
 {
     struct disk_room room;
@@ -158,7 +158,7 @@ static bool is_due(const struct disk_state *s)
     uint64_t names_left = s->most.entries > s->used.entries ? s->most.entries - s->used.entries : 0;
     bool urgent = s->flags || disk_was_low() || (s->most.bytes && grown > left / 2) || (s->most.entries && names > names_left / 2);
     if (grown || names) {
-        /* At this speed, half of what is left is written in … */
+        /* At this speed, half of the rest is written in … */
         uint64_t floor = disk_floor_bytes(), above = room.bytes_free > floor ? room.bytes_free - floor : 0;
         if (floor && (!s->most.bytes || above < left))
             left = above;
@@ -180,7 +180,7 @@ static void wait_for_tick(void)
     pthread_cond_timedwait(&disk.wake, &disk.lock, &until);
 }
 
-/* A command runs, or a file request was answered a moment ago. */
+/* A command runs, or a file request was just answered. */
 static bool is_active(void) { return atomic_load(&disk.running) || now_us() - atomic_load(&disk.touched_us) < TOUCHED_US; }
 
 void *disk_watch(void *unused)
@@ -191,7 +191,7 @@ void *disk_watch(void *unused)
         pthread_mutex_lock(&disk.lock);
         while (!disk.count_requested && !disk.requests && !is_active()) {
             atomic_store(&disk.asleep, true);
-            /* It may have begun between the two. */
+            /* One may have started in between. */
             if (!is_active())
                 pthread_cond_wait(&disk.wake, &disk.lock);
             atomic_store(&disk.asleep, false);
@@ -209,7 +209,7 @@ void *disk_watch(void *unused)
         bool is_low = disk_low();
         bool limited = seen.most.bytes || seen.most.entries || seen.flags || disk_floor_bytes();
         if (known_low != is_low) {
-            /* disk_low() is called by other threads too, which do not report the change */
+            /* Other threads call disk_low() too, without reporting the change */
             known_low = is_low;
             pthread_mutex_lock(&disk.lock);
             disk.changed = true;

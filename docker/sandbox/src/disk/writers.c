@@ -1,6 +1,6 @@
 /*
  * Writers: `write_bytes` of /proc/<pid>/io counts the bytes that a process made dirty on a disk;
- * pipes and /tmp do not count. Two readings apart in time show which processes write now.
+ * pipes and /tmp do not count. Two readings show the current writers.
  */
 #include "disk.h"
 

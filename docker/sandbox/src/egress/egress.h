@@ -1,10 +1,12 @@
-/* The way out: a listener inside whose connections are channels that we open. */
+/* Egress: a listener inside whose connections are channels that we open. */
 #ifndef SBXD_EGRESS_H
 #define SBXD_EGRESS_H
 
 #include "../connections/connections.h"
 
-/* Once a round, after the wire was pumped: polls the listener if a connection could be accepted. */
+/*
+ * Once per round, after the wire was pumped: polls the listener if a connection could be accepted.
+ */
 void egress_poll_listener(uint64_t now_ms);
 void egress_timers(uint64_t now_ms);
 /* A new controller: the listener stays for a while. */

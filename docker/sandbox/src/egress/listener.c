@@ -1,6 +1,6 @@
 /*
  * Egress: a listener on 127.0.0.1 whose connections are channels of the stream (connections/).
- * Only bytes pass through: the controller parses them, decides and dials. Channel numbers of
+ * Bytes pass through unparsed: the controller parses, decides and dials. Channel numbers of
  * connections are ours and have the highest bit set.
  */
 #include "egress.h"
@@ -24,7 +24,7 @@ static int listener = -1;
 static uint16_t listener_port;
 static bool listener_polled;
 static bool listening; /* the controller has sent LISTEN since its WELCOME */
-static bool silent;    /* … but has sent nothing for so long that it is taken for gone */
+static bool silent;    /* … but has been silent so long that it counts as disconnected */
 static uint64_t listen_by_ms;
 static uint64_t accept_at_ms; /* not before: sbxd was out of descriptors */
 static uint32_t refused;  /* since the last report */
@@ -40,8 +40,8 @@ _Static_assert(sizeof TOO_MANY_TEXT - 1 == 78, "the length in the head");
 /* ---- the listener ---------------------------------------------------------------------------- */
 
 /*
- * Whether another connection could be accepted. Not while the controller does not read: OPENs would
- * pile up.
+ * True when another connection could be accepted. Not while the controller does not read: OPENs
+ * would pile up.
  */
 static bool accepting(void)
 {
@@ -66,7 +66,7 @@ static void close_listener(void)
     listener = -1;
 }
 
-/* Replaces the listener; when this fails the old one stays: commands use its port. */
+/* Replaces the listener; on failure the old one stays: commands use its port. */
 static int open_listener(uint16_t port)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -174,7 +174,7 @@ void egress_forget(void)
 }
 
 /*
- * As with the lease: counted in steps, so that a pause of the container is no silence of the
+ * Counted in steps, like the lease, so that a pause of the container is no silence of the
  * controller.
  */
 static void track_silence(uint64_t now_ms)

@@ -1,7 +1,7 @@
 /*
- * What changed in the workspace between two moments: inode, size and time of change of every file,
- * kept in memory under a number of the controller's, and compared with what is there later. Left
- * out: what git and sbxd keep for themselves.
+ * Changes of the workspace between two moments, by inode, size and time of change of every file.
+ * Snapshots are stored in memory under the controller's number. Files of git's and sbxd's own are
+ * omitted.
  */
 #include "files.h"
 
@@ -15,33 +15,36 @@
 #define FILES_MAX 50000
 #define NAMES_MAX (8u << 20)
 #define SCAN_US 2000000
-/* Of all snapshots together; the oldest go first. */
+/* Limits of all snapshots together; the oldest are dropped. */
 #define SNAPSHOTS_MAX 16
 #define SNAPSHOTS_BYTES (24u << 20)
 #define REPOSITORIES_MAX 8
 #define ANSWER_BYTES (56u << 10)
 
-/* In the workspace, which is also the home directory: what is ours, and what tools make again. */
+/*
+ * Omitted in the workspace, which is also the home directory: our files, and those that tools can
+ * rebuild.
+ */
 static const char *const left_out[] = {STAGING_DIR, ".cache", ".npm"};
 #define REPOSITORY ".git"
 
 struct seen {
     uint64_t ino, size, changed_ns;
-    uint32_t path; /* where it begins in `paths` */
+    uint32_t path; /* its start in `paths` */
 };
 
 struct snapshot {
     uint32_t handle;
-    struct seen *files; /* in the order of their paths */
+    struct seen *files; /* sorted by path */
     size_t n, cap;
     struct buf paths; /* each ends in NUL */
 };
 
-/* A scan under way. */
+/* A scan in progress. */
 struct scan {
     struct snapshot *into;
-    struct buf queue; /* paths of directories that are still to be looked at, each ending in NUL */
-    size_t next;      /* the first of them */
+    struct buf queue; /* paths of directories still to scan, each ending in NUL */
+    size_t next;      /* the next one */
     struct buf repositories;
     uint32_t repositories_n;
     dev_t dev;
@@ -49,7 +52,7 @@ struct scan {
     char path[PATH_BYTES + 1];
 };
 
-/* Of this controller, the oldest first. For the file thread only. */
+/* This controller's snapshots, the oldest first. For the file thread only. */
 static struct snapshot snapshots[SNAPSHOTS_MAX];
 static size_t snapshots_n;
 
@@ -100,7 +103,7 @@ static bool is_left_out(const char *name)
     return false;
 }
 
-/* `s->path` is the directory, `length` of it; after this call the name stands behind it. */
+/* `s->path` holds the directory, of `length` bytes; the name is appended to it. */
 static int look_at(struct scan *s, int dir, size_t length, const struct dirent64 *d)
 {
     struct stat st;
@@ -113,7 +116,7 @@ static int look_at(struct scan *s, int dir, size_t length, const struct dirent64
         add_repository(s, s->path);
         return 0;
     }
-    /* What no request could name is left out. */
+    /* A path too long for a request is omitted. */
     if (length + 1 + name > PATH_BYTES || fstatat(dir, d->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || st.st_dev != s->dev)
         return 0;
     if (!top)
@@ -132,7 +135,7 @@ static int look_into(struct scan *s, size_t length)
     char raw[32768] __attribute__((aligned(8)));
     int dir = open_beneath(workspace_fd, s->path, O_RDONLY | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS), error = 0;
     long n;
-    /* One that has vanished or that cannot be entered has nothing in it to tell. */
+    /* A directory that has vanished or cannot be entered counts as empty. */
     while (dir >= 0 && !error && (n = syscall(SYS_getdents64, dir, raw, sizeof raw)) > 0) {
         if (now_us() > s->until_us)
             error = ETIME;
@@ -246,7 +249,7 @@ static unsigned depth_of(const char *path)
     return depth;
 }
 
-/* What is near the top first: of thousands of files, those that people know by name. */
+/* Nearest to the top first: of thousands of files, those that users know by name. */
 static int by_depth(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
@@ -261,7 +264,7 @@ static struct change change_of(uint8_t kind, const struct snapshot *s, const str
     return (struct change){path, file->size, depth_of(path), kind};
 }
 
-/* Into `changes`, which has room for all files of both. Returns how many. */
+/* Fills `changes`, which has room for all files of both. Returns their number. */
 static size_t compare(const struct snapshot *before, const struct snapshot *after, struct change *changes)
 {
     size_t n = 0, a = 0, b = 0;

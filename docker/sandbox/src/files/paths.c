@@ -38,7 +38,7 @@ int open_beneath(int dir, const char *path, uint64_t flags, mode_t mode, uint64_
     struct open_how how = {.flags = flags | O_CLOEXEC, .mode = mode, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve};
     long fd;
     int tries = 0;
-    do /* EAGAIN: something was renamed while "..", hence try again */
+    do /* EAGAIN: a rename during "..", hence try again */
         fd = syscall(CALL_OPENAT2, dir, path[0] ? path : ".", &how, sizeof how);
     while (fd < 0 && (errno == EINTR || errno == EAGAIN) && tries++ < 64);
     return fd < 0 && errno == ENOSYS ? walk_beneath(dir, path, flags, mode, resolve & RESOLVE_NO_SYMLINKS) : (int)fd;
@@ -61,7 +61,7 @@ int open_parent(char *path, const char **name, uint64_t resolve)
     return fd;
 }
 
-/* Make every directory of `path`, one component at a time. */
+/* Makes every directory of `path`, one component at a time. */
 int make_directories(char *path, uint64_t resolve)
 {
     int dir = open_beneath(workspace_fd, ".", O_PATH | O_DIRECTORY, 0, 0);
@@ -99,7 +99,7 @@ int rename_to(int from_dir, const char *from, int to_dir, const char *to, bool i
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return errno;
-    /* A file system that cannot refuse by itself: not atomic there. */
+    /* A file system without this flag: not atomic there. */
     if (fstatat(to_dir, to, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return EEXIST;
     return errno != ENOENT || renameat(from_dir, from, to_dir, to) < 0 ? errno : 0;
@@ -117,8 +117,8 @@ int staging_dir_unlocked(void)
     struct stat st;
     int dir = staging_dir(false), error = errno;
     /*
-     * By name where it cannot be opened: the owner could have done the same to any file that may
-     * stand there by then.
+     * By name where it cannot be opened: the owner could have done the same to any file that
+     * replaces it.
      */
     if (dir < 0 && error == EACCES && fstatat(workspace_fd, STAGING_DIR, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
         fchmodat(workspace_fd, STAGING_DIR, (st.st_mode & 07777) | 0700, 0);

@@ -1,6 +1,6 @@
 /*
- * FILE_REMOVE, and emptying a directory however deep, wide, busy or closed it is. What cannot be
- * removed keeps nothing else from being removed.
+ * FILE_REMOVE, and emptying a directory of any depth, width, activity or mode. An entry that cannot
+ * be removed does not prevent the removal of others.
  */
 #include "files.h"
 
@@ -11,15 +11,15 @@
 #include <unistd.h>
 
 #define REMOVE_DEPTH 64
-/* A directory that is not empty after so many is filled while we empty it */
+/* A directory that is not empty after so many is being filled by another process */
 #define PASSES 8
 #define MOST_SURPRISES 1000
 #define MOST_ROUNDS 1000
-/* There are fewer names in a workspace than this many directories of REMOVE_DEPTH levels hold */
+/* A workspace has fewer names than this many directories of REMOVE_DEPTH levels hold */
 #define MOST_MOVED (1u << 17)
 
 struct emptying {
-    int top;            /* what is too deep is moved up to here */
+    int top;            /* entries too deep are moved up to here */
     unsigned moved;
     unsigned surprises; /* another process put something in its place */
     unsigned failures;
@@ -36,10 +36,10 @@ static void record_failure(struct emptying *e, int error)
         e->error = error;
 }
 
-/* By name: the owner could have done the same to any file that may stand there by then. */
+/* By name: the owner could have done the same to any file that replaces it. */
 static bool unlock(int dir, const char *name) { return errno == EACCES && fchmodat(dir, name, 0700, 0) == 0; }
 
-/* Into a directory, also into one that its owner has closed. -1 with errno. */
+/* Opens a directory, also one that its owner has closed. -1 with errno. */
 static int open_subdirectory(int dir, const char *name)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -47,7 +47,7 @@ static int open_subdirectory(int dir, const char *name)
     return fd < 0 && unlock(dir, name) ? openat(dir, name, flags) : fd;
 }
 
-/* Names go only out of a directory that may be changed. */
+/* Names can be removed only from a writable directory. */
 static void make_writable(int dir)
 {
     struct stat st;
@@ -56,8 +56,8 @@ static void make_writable(int dir)
 }
 
 /*
- * Deeper than REMOVE_DEPTH, so that neither the stack nor the number of open files depends on what
- * a user has built.
+ * Below REMOVE_DEPTH, so that neither the stack nor the number of open files depends on a user's
+ * tree.
  */
 static bool move_up(int dir, const char *name, struct emptying *e)
 {
@@ -69,7 +69,7 @@ static bool move_up(int dir, const char *name, struct emptying *e)
     return false;
 }
 
-/* Returns whether the directory has changed under its listing, so that it must be listed again. */
+/* Returns true when the directory has changed under its listing and must be listed again. */
 static bool remove_entry(int dir, const char *name, struct emptying *e, int depth)
 {
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
@@ -97,7 +97,7 @@ static bool remove_entry(int dir, const char *name, struct emptying *e, int dept
         return false;
     }
     if (e->failures != before)
-        return false; /* already recorded, another pass would not help */
+        return false; /* already recorded, another pass is useless */
     e->surprises++;
     return true;
 }

@@ -1,6 +1,6 @@
 /*
- * What each file request does, but for writing (writes.c), removing (remove.c), comparing
- * (changes.c) and watching (watches.c). They return 0 or an errno; what they add to `out` follows the errno in the answer.
+ * File requests, except writing (writes.c), removing (remove.c), comparing (changes.c) and watching
+ * (watches.c). They return 0 or an errno, which precedes their bytes of `out` in the answer.
  */
 #include "files.h"
 
@@ -13,7 +13,7 @@
 
 #define READ_MAX (MAX_PAYLOAD - 64)
 
-/* Milliseconds since 1970 that the other side can count with: a file may have any date. */
+/* Milliseconds since 1970, within the controller's number range: a file may have any date. */
 static uint64_t modified_ms(const struct stat *st)
 {
     const int64_t latest_s = (1ll << 53) / 1000 - 1;
@@ -44,7 +44,7 @@ static int do_stat(const char *path, uint64_t resolve, struct buf *out)
     return error;
 }
 
-/* One page: entries until about 48 KiB, then where the next page begins. */
+/* One page: entries up to about 48 KiB, then the position of the next page. */
 static int do_list(const char *path, uint64_t resolve, uint64_t from, struct buf *out, uint16_t *flags)
 {
     char raw[32768] __attribute__((aligned(8)));

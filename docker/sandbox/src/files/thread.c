@@ -36,7 +36,7 @@ static pthread_cond_t filled = PTHREAD_COND_INITIALIZER;
 static struct job *first_job, **last_job = &first_job;
 static struct answer *first_answer, **last_answer = &first_answer;
 static size_t queued;
-static uint64_t session; /* counts controllers; an answer to an earlier one is thrown away */
+static uint64_t session; /* counts controllers; an answer to an earlier one is discarded */
 static int ready_fd;
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -62,8 +62,8 @@ static void remove_msg(int id) { msgctl(id, IPC_RMID, NULL); }
 static void remove_sem(int id) { semctl(id, 0, IPC_RMID); }
 
 /*
- * SysV objects outlive the processes that made them. In a container the IPC namespace is ours
- * alone, so all of them go at a RESET.
+ * SysV objects outlive their processes. In a container the IPC namespace is ours alone, so all of
+ * them are removed at a RESET.
  */
 static void remove_ipc(void)
 {
@@ -198,7 +198,7 @@ void files_forget(void) { session++; }
 
 int files_eventfd(void) { return ready_fd; }
 
-/* Remove what an sbxd that died in the middle of a write has left behind. */
+/* Removes leftovers of an sbxd that died in the middle of a write. */
 static void sweep_staging(void)
 {
     char raw[4096] __attribute__((aligned(8)));

@@ -2,8 +2,8 @@
  * Paths below a directory on a kernel without openat2, and resolving a path with links: every
  * component is opened by itself and the kernel never follows a symbolic link. The target of a link
  * is put in front of the rest of the path; ".." is a step back in the names reached, which are then
- * walked again from the root. So whatever is renamed or linked meanwhile, the descriptor was
- * reached from the root by names alone.
+ * walked again from the root. So despite concurrent renames and links the descriptor was reached
+ * from the root by names alone.
  */
 #include "files.h"
 
@@ -16,15 +16,15 @@
 
 struct walk {
     int root;
-    int at; /* the directory that was reached */
+    int at; /* the directory reached */
     size_t reached_length;
-    char reached[2 * PATH_BYTES + 2]; /* the names that led there, each after a '/' */
-    char left[2 * PATH_BYTES + 2];   /* what is still to be walked */
+    char reached[2 * PATH_BYTES + 2]; /* the names to it, each after a '/' */
+    char left[2 * PATH_BYTES + 2];   /* the remaining path */
     unsigned links;
     bool no_links;
 };
 
-/* From `dir` one name down; -1 when it is no directory, a link included. */
+/* One name down from `dir`; -1 when it is no directory, a link included. */
 static int open_directory(int dir, const char *name)
 {
     return openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -74,7 +74,7 @@ static int step_down(struct walk *w, const char *name)
 }
 
 /*
- * 1: `name` is a link and its target now stands before `rest`; 0: it is none; -1: it must not be
+ * 1: `name` is a link and its target now precedes `rest`; 0: it is no link; -1: it must not be
  * followed.
  */
 static int expand_link(struct walk *w, const char *name, const char *rest)
@@ -102,7 +102,7 @@ static int expand_link(struct walk *w, const char *name, const char *rest)
 }
 
 /*
- * Take the first component off what is left. The slashes behind it stay in `rest`: they require a
+ * Takes the first component off the rest. Slashes after it stay in `rest`: they require a
  * directory.
  */
 static void next_component(const struct walk *w, char name[NAME_MAX + 2], const char **rest)
@@ -115,7 +115,7 @@ static void next_component(const struct walk *w, char name[NAME_MAX + 2], const 
     name[n] = 0;
 }
 
-/* One component. 0: go on; 1: `*fd` is the answer; -1. */
+/* One component. 0: continue; 1: `*fd` is the answer; -1. */
 static int step(struct walk *w, uint64_t flags, mode_t mode, int *fd)
 {
     char name[NAME_MAX + 2];
@@ -174,7 +174,7 @@ int walk_beneath(int root, const char *path, uint64_t flags, mode_t mode, bool n
 
 /* ---- where a path leads ---------------------------------------------------------------------- */
 
-/* A name that is no directory, or not there, and what was to follow it. */
+/* Appends a name that is missing or no directory, and the rest after it. */
 static int append_rest(struct walk *w, const char *name, const char *rest)
 {
     char all[sizeof w->left + NAME_MAX + 2], *save = NULL;
@@ -184,7 +184,7 @@ static int append_rest(struct walk *w, const char *name, const char *rest)
         if (strcmp(part, ".") == 0)
             continue;
         if (strcmp(part, "..") == 0) {
-            errno = ENOENT; /* back out of what does not exist */
+            errno = ENOENT; /* back out of a missing component */
             return -1;
         }
         if (w->reached_length + n + 2 > sizeof w->reached) {
@@ -199,7 +199,7 @@ static int append_rest(struct walk *w, const char *name, const char *rest)
     return 0;
 }
 
-/* One component. 0: go on until nothing is left; -1. */
+/* One component. 0: continue until nothing is left; -1. */
 static int resolve_step(struct walk *w)
 {
     char name[NAME_MAX + 2];

@@ -1,7 +1,7 @@
 /*
- * Directories that the controller shows to somebody: it is told when something in them changes, by
- * whomever. inotify counts per user, and what is shown is little, so there is a bound, and no
- * directory below one of these is watched with it. Many changes are one notice.
+ * Watches directories that the controller displays, and notifies it of changes by any process.
+ * inotify counts per user, and few directories are displayed, so their number is bounded and
+ * subdirectories are not watched. Many changes are one notice.
  */
 #include "files.h"
 
@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #define WATCHES_MAX 128
-/* The first notice comes soon, the next ones when somebody had time to look. */
+/* The first notice is sent soon, the next ones at a reader's pace. */
 #define SOON_MS 80
 #define AGAIN_MS 1000
-/* Answers that wait for a controller which does not read. */
+/* Queued answers for a controller that does not read. */
 #define QUEUED_BYTES (1u << 20)
 
 #define CHANGES (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
@@ -29,13 +29,13 @@ struct watch {
 
 static int inotify_fd = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Under the lock. The place of a directory is its number for the controller. */
+/* Under the lock. The index of a directory is its number for the controller. */
 static struct watch watches[WATCHES_MAX];
 static size_t watches_n;
 static uint32_t set; /* which of the controller's sets these are */
 static bool lost;    /* the kernel has dropped events: everything may have changed */
 /* For the loop only, in milliseconds; 0: nothing is due. */
-static uint64_t due_ms, told_ms;
+static uint64_t due_ms, notified_ms;
 
 int watches_fd(void) { return inotify_fd; }
 
@@ -43,7 +43,7 @@ void watches_init(void) { inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC); 
 
 /* ---- which ones ------------------------------------------------------------------------------ */
 
-/* By its descriptor: what the name leads to a moment later is not what is watched. */
+/* By its descriptor, because the name may lead elsewhere a moment later. */
 static int add_watch(const char *path)
 {
     char name[64];
@@ -64,7 +64,7 @@ static struct watch *watch_of(struct watch *among, size_t n, int wd)
     return NULL;
 }
 
-/* In place of those before. What changed in one that stays is not forgotten. */
+/* Replaces the former set. Changes of a directory in both sets are kept. */
 static void replace(const struct watch *next, size_t n, uint32_t which)
 {
     struct watch before[WATCHES_MAX];
@@ -123,7 +123,7 @@ static void note(const struct inotify_event *e)
     for (size_t i = 0; i < watches_n; i++)
         if (watches[i].wd == e->wd) {
             watches[i].changed = true;
-            /* The kernel has ended it, and may use the number for another. */
+            /* The kernel has ended the watch, and may reuse its number. */
             if (e->mask & IN_IGNORED)
                 watches[i].wd = -1;
         }
@@ -142,7 +142,7 @@ void watches_ready(void)
     pthread_mutex_unlock(&lock);
 }
 
-static void tell(void)
+static void notify(void)
 {
     struct buf b = {0};
     pthread_mutex_lock(&lock);
@@ -174,16 +174,16 @@ int watches_timers(uint64_t now_ms)
     if (!due_ms) {
         if (!is_changed())
             return -1;
-        uint64_t next = told_ms + AGAIN_MS, soon = now_ms + SOON_MS;
-        due_ms = told_ms && next > soon ? next : soon;
+        uint64_t next = notified_ms + AGAIN_MS, soon = now_ms + SOON_MS;
+        due_ms = notified_ms && next > soon ? next : soon;
     }
     if (now_ms < due_ms)
         return (int)(due_ms - now_ms);
     if (wire_queued() > QUEUED_BYTES)
         return SOON_MS;
     due_ms = 0;
-    told_ms = now_ms;
+    notified_ms = now_ms;
     if (is_changed())
-        tell();
+        notify();
     return -1;
 }

@@ -1,6 +1,6 @@
 /*
- * FILE_WRITE: the bytes go to a temporary file in the staging directory, which is swept at every
- * start, and it takes its place by rename when it is whole.
+ * FILE_WRITE: bytes are written to a temporary file in the staging directory, which is swept at
+ * every start, and renamed when it is complete.
  */
 #include "files.h"
 
@@ -12,7 +12,7 @@
 #include "../disk/disk.h"
 
 #define WRITES_MAX 32
-/* So much is on its way to the disk at most: the fsync of a large file would hold up every request. */
+/* Maximum of unsynced bytes: the fsync of a large file would hold up every request. */
 #define UNSYNCED_MAX (32 << 20)
 
 struct write_state {
@@ -21,7 +21,7 @@ struct write_state {
     uint32_t handle;
     int fd;
     uint64_t written;
-    uint64_t syncing; /* written back, or on its way */
+    uint64_t syncing; /* written back, or in progress */
     uint64_t resolve; /* RESOLVE_NO_SYMLINKS, or 0 */
     bool is_new;
     char name[40];
@@ -42,7 +42,7 @@ static void end_write(struct write_state *w)
     w->used = false;
 }
 
-/* Begin to write back what was written last, and wait for what was begun before. */
+/* Starts writing back the last bytes, and waits for those started before. */
 static void sync_part(struct write_state *w)
 {
     if (w->written - w->syncing < UNSYNCED_MAX)
@@ -65,7 +65,8 @@ static int begin_write(struct write_state *w, const char *path, uint64_t resolve
     w->name[0] = 0;
     strcpy(w->path, path);
     /*
-     * Refuse what cannot work before any byte is taken: a directory, a device, a link to outside.
+     * Refuses impossible targets before any byte is taken: a directory, a device, a link to
+     * outside.
      */
     int old = open_beneath(workspace_fd, path, O_PATH, 0, resolve);
     if (old < 0 && errno != ENOENT && errno != ENOTDIR)
@@ -86,7 +87,7 @@ static int begin_write(struct write_state *w, const char *path, uint64_t resolve
     return 0;
 }
 
-/* A link at the end is followed, where links are: its target is replaced, as an editor would. */
+/* A link at the end is followed, where links are: its target is replaced, as by an editor. */
 static int resolve_link(char *path, uint64_t resolve)
 {
     for (int hops = 0; hops < 16; hops++) {

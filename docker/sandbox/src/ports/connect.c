@@ -1,7 +1,7 @@
 /*
  * Connections to a port of the loopback interface, on a channel of the controller's. Programs that
- * name “localhost” listen on either of its addresses, so the second is tried where the first is
- * refused. Once a program has taken it, the connection is as those of egress.
+ * name “localhost” listen on either of its addresses, so the second is tried where the first
+ * refuses. Once accepted, the connection is like one of egress.
  */
 #include "ports.h"
 
@@ -40,7 +40,7 @@ static int connecting_socket(int family, uint16_t port, bool *connected)
 
 static void connect_event(struct connection *c, uint32_t events);
 
-/* Returns 0 or an errno. `limit`: what the controller takes. */
+/* Returns 0 or an errno. `limit`: the controller's credit. */
 static int connect_to(int family, uint16_t port, uint32_t channel, uint64_t limit)
 {
     bool connected;
@@ -55,7 +55,7 @@ static int connect_to(int family, uint16_t port, uint32_t channel, uint64_t limi
         answer(channel, 0);
     } else {
         c->connecting = connect_event;
-        /* Of the first address alone: then there is a second one. */
+        /* Set for the first address only: then there is a second one. */
         c->port = family == AF_INET ? port : 0;
     }
     return 0;
@@ -79,7 +79,7 @@ static void connect_event(struct connection *c, uint32_t events)
     if (error) {
         uint16_t port = c->port;
         connection_close(c, true);
-        /* One that was taken and reset at once is no refusal. */
+        /* A reset right after the accept is no refusal. */
         if (port && error == ECONNREFUSED)
             connect_or_refuse(AF_INET6, port, c->channel, c->limit);
         else

@@ -1,6 +1,6 @@
 /*
- * The ports on which programs inside listen, where connect.c can reach them. Outside a container
- * the kernel would tell those of the whole machine, so there are none.
+ * Ports on which programs inside listen, as far as connect.c can reach them. Outside a container
+ * the kernel lists those of the whole machine, so none are returned.
  */
 #include "ports.h"
 
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 
 #define MOST_PORTS 256
-/* Lines of /proc/net: every connection has one, too. */
+/* Lines of /proc/net: every connection has one as well. */
 #define MOST_LINES 8192
 #define LISTENS 0x0A
 
-/* As the kernel writes it: words of 32 bits, each as a number of this machine. */
+/* The kernel's format: words of 32 bits, each as a number of this machine. */
 static bool is_local(const char *address)
 {
     static const char loopback6[] = "00000000000000000000000001000000", mapped[] = "0000000000000000FFFF0000";

@@ -1,4 +1,4 @@
-/* The ports of programs inside: connections to them that the controller opens, and which there are. */
+/* Ports of programs inside: their list, and connections to them that the controller opens. */
 #ifndef SBXD_PORTS_H
 #define SBXD_PORTS_H
 

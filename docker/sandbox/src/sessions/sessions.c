@@ -1,8 +1,8 @@
 /*
  * Sessions: the working directory and the exported variables that a command's bash leaves
  * (session/session.c) are the initial ones of the next command of the same name. The last one to
- * end wins. This file has the list of them; reading and passing on a state is in state.c, the file
- * on the volume in store.c.
+ * end wins. This file has the list of sessions; state.c reads and passes on a state, store.c has
+ * the file on the volume.
  */
 #include "sessions.h"
 
@@ -10,7 +10,7 @@
 
 #define MOST_SESSIONS 64
 #define MOST_ENTRIES 4096
-/* What Linux takes for one string, less the prefix that we may have to put before it. */
+/* Linux's maximum for one string, less the prefix that we may have to put before it. */
 #define LONGEST_ENTRY (131072 - sizeof SESSION_LATER)
 
 struct session *sessions;
@@ -125,7 +125,7 @@ const struct session *session_find(const char *name)
     return s;
 }
 
-/* Evicts those that are too many or too big: the least recently used. */
+/* Evicts the least recently used above the limits. */
 static void evict(void)
 {
     size_t n = 0, bytes = 0;

@@ -13,22 +13,22 @@
 struct session {
     struct session *next;
     char name[SESSION_NAME_MAX + 1];
-    char *text; /* the bytes that all of these point into */
+    char *text; /* the bytes for all of these pointers */
     char *cwd;  /* "" when it was removed under the shell */
     char **env; /* complete, ended by NULL */
     size_t bytes;
-    struct buf record; /* what store.c writes of it, made once: a session never changes */
+    struct buf record; /* its bytes from store.c, made once: a session never changes */
     bool recorded;
 };
 
-/* The outcome for the state that a command may leave. */
+/* Outcomes for the state that a command may leave. */
 enum session_outcome { SESSION_UNCHANGED = 0, SESSION_KEPT = 1, SESSION_REFUSED = 2 };
 
 /* One command's part in a session. */
 struct session_use {
     char name[SESSION_NAME_MAX + 1]; /* "" when it has none */
-    int memory;                      /* where its bash leaves its state, or -1 */
-    /* The directory of the session was gone: it began in the workspace */
+    int memory;                      /* its bash's memory for the state, or -1 */
+    /* The session's directory was missing: it began in the workspace */
     bool moved;
     uint8_t outcome;
     /* The request's own assignments, ended by NULL, in one block: they are not the session's */
@@ -41,20 +41,20 @@ struct session_use {
 extern struct session *sessions;
 
 bool session_name_read(char into[SESSION_NAME_MAX + 1], const uint8_t *p, size_t n);
-/* Whether a session passes on an assignment, and whether the next bash can be given it. */
+/* True for an assignment that a session passes on, and that the next bash can be given. */
 bool session_entry_allowed(const char *entry);
 bool session_entry_valid(const char *entry);
 /* The entry of this list (ended by NULL; NULL: empty) for the same variable; or NULL. */
 char *session_find_entry(char *const *entries, const char *entry);
 /*
- * A session of a directory and `NAME=value` entries, each ended by NUL, from an untrusted source:
- * NULL when they are too many, too long or invalid. Takes the bytes over, or frees them.
+ * Makes a session of a directory and `NAME=value` entries, each ended by NUL, from an untrusted
+ * source: NULL when they are too many, too long or invalid. Takes the bytes over, or frees them.
  */
 struct session *session_make(const char *name, struct buf *text);
 /* The state that this session's next command starts with, or NULL. */
 const struct session *session_find(const char *name);
 /*
- * Replaces the one of its name, as the most recent; evicts what exceeds the limits. Returns whether
+ * Replaces the one of its name, as the most recent; evicts what exceeds the limits. Returns true if
  * it differs.
  */
 bool session_put(struct session *s);
@@ -64,19 +64,19 @@ void sessions_forget(void);
 
 /* store.c: the same on the user's volume */
 
-/* Set the key that seals the file, once, and read the sessions in it. */
+/* Sets the key that seals the file, once, and reads the sessions in it. */
 void sessions_set_key(const uint8_t key[KEY_BYTES]);
 extern uint8_t state_key[KEY_BYTES];
 /*
- * Read sessions from the bytes behind the head of that file, which are untrusted: up to the first
+ * Reads sessions from the bytes after that file's header, which are untrusted: up to the first
  * invalid one.
  */
 void sessions_read(const uint8_t *p, size_t n);
-/* They have changed: the file thread writes them soon. */
+/* After a change: the file thread writes them soon. */
 void sessions_save(void);
-/* At the end: write now what is not written yet. */
+/* At the end: writes the rest now. */
 void sessions_flush(void);
-/* Forget all of them, in the file too. */
+/* Forgets all of them, in the file too. */
 void sessions_clear(void);
 
 /* state.c: the state that a bash leaves, and the one that the next starts with */
@@ -87,12 +87,12 @@ extern const char *session_library;
 int session_memory(void);
 /*
  * The environment for a bash with the session library, from `envp`: a new array, whose added
- * entries are in *made. NULL when memory is gone. Both are freed by the caller.
+ * entries are in *made. NULL when out of memory. The caller frees both.
  */
 char **session_environment(char *const *envp, int memory, char **made);
-/* A copy of these assignments in one block; NULL when there are none or memory is gone. */
+/* A copy of these assignments in one block; NULL when there are none or memory is exhausted. */
 char **session_copy_assignments(char *const *entries, size_t n);
-/* The command is over: take the state of its bash, if `whole`, and release everything. */
+/* At the command's end: takes the state of its bash, if `whole`, and releases everything. */
 void session_end(struct session_use *u, bool whole);
 void session_close(struct session_use *u);
 

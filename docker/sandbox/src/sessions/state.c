@@ -1,10 +1,8 @@
 /*
- * The state that a session's bash leaves, and the one that the next starts with.
- *
- * The user's own process writes the state into shared memory, so it is copied first, then
- * validated, and taken whole or not at all. Its size is bounded by the memory's, which is sealed.
- * What could keep the next bash from starting is not passed on (BASH_ENV and the shell's own
- * options) or is hidden from its loader (LD_…).
+ * Session state from one bash to the next. The user's own process writes it into shared memory, so
+ * it is copied first, then validated, and taken whole or not at all. Its size is bounded by that of
+ * the memory, which is sealed. Variables that could keep the next bash from starting are not passed
+ * on (BASH_ENV and the shell's own options) or are hidden from its loader (LD_…).
  */
 #include "sessions.h"
 
@@ -21,8 +19,8 @@ const char *session_library = "/usr/lib/sandlot/session.so";
 /* ---- reading what was left ------------------------------------------------------------------- */
 
 /*
- * An assignment of the request that is unchanged was for one command: the session keeps its former
- * value. Returns the entry to keep, or NULL.
+ * An unchanged assignment of the request was for one command: the session keeps its former value.
+ * Returns the entry to keep, or NULL.
  */
 static const char *entry_to_keep(const char *entry, const struct session_use *u, const struct session *before)
 {

@@ -1,17 +1,15 @@
 /*
  * Sessions outlive sbxd: after every change they are written to a file on the user's volume, and
- * the next sbxd reads them, in any container and image. Commands can change that file, and its
- * content decides what later commands run, also those that run without approval (PATH, an exported
- * function). So it is sealed with a key that the controller sends and no command sees: only a file
- * that an sbxd of this workspace has written is read, and without the key none is read or written.
- * Its entries are validated all the same. An invalid file stays until the next change replaces it.
+ * the next sbxd reads them, in any container and image. Commands can change that file, and it
+ * influences later commands, also those that run without approval (PATH, an exported function). So
+ * it is sealed with a key that the controller sends and no command sees: only a file written by an
+ * sbxd of this workspace is read, and without the key none is read or written. Its entries are
+ * validated all the same. An invalid file stays until the next change replaces it. Only the
+ * difference to sbxd's environment is written, so a session follows a new image's PATH, unless it
+ * has changed PATH itself: `NAME=value` where it differs, `NAME` where it is no longer exported.
  *
- * Of the environment only the difference to that of sbxd is written, hence a new image's PATH is the
- * session's too, unless the session changed it: `NAME=value` where it differs, `NAME` where it is
- * no longer exported.
- *
- *   magic, HMAC-SHA256 [32] of the magic and what follows, then per session: length of the name u8,
- *   name, length u32, and so many bytes: the directory and the entries, each ended by NUL
+ * magic, HMAC-SHA256 [32] of the magic and the rest, then per session: length of the name u8, name,
+ * length u32, and so many bytes: the directory and the entries, each ended by NUL
  */
 #include "sessions.h"
 
@@ -31,7 +29,7 @@ extern char **environ;
 #define FILE_NAME ".sessions"
 #define STAGED_NAME STAGING_PREFIX "sessions"
 #define LAST_NAME STAGING_PREFIX "sessions-last"
-/* What is exported is often a secret: it is not to be committed by accident */
+/* Exported variables are often secrets: they must not be committed by accident */
 #define IGNORE_NAME ".gitignore"
 #define FILE_MAX (SESSIONS_BYTES + (1u << 20))
 #define ENTRIES_MAX 8192
@@ -47,7 +45,7 @@ static bool sealed; /* the key is set */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, placing = PTHREAD_MUTEX_INITIALIZER;
 /* Under the lock. */
 static struct buf pending;    /* the file to write; empty: no file is needed */
-/* It is not written yet; it is queued for the file thread; the thread is writing it */
+/* Not written yet; queued for the file thread; being written */
 static bool due, asked, busy;
 /* While placing. */
 static bool ended; /* the final file is written: nothing older replaces it */
@@ -83,7 +81,7 @@ static void add_record(struct buf *b, const struct session *s)
         b->len = before;
 }
 
-/* Without its seal, which the writing thread adds. Empty when there is nothing to keep. */
+/* Without its seal, which the writing thread adds. Empty when there is nothing to store. */
 static struct buf serialize(void)
 {
     struct buf b = {0};
@@ -100,7 +98,7 @@ static struct buf serialize(void)
     return b;
 }
 
-/* `entries` are n bytes of strings. Whether one of them is, or is no more, what `own` is about. */
+/* `entries` are n bytes of strings. True if one of them sets or unsets the variable of `own`. */
 static bool mentions(const char *entries, size_t n, const char *own)
 {
     size_t name = strcspn(own, "=");
@@ -148,10 +146,7 @@ void sessions_read(const uint8_t *p, size_t n)
 
 /* ---- as a file ------------------------------------------------------------------------------- */
 
-/*
- * Of these bytes of a whole file: what stands in place of the seal does not count, hence it is
- * taken for zeros.
- */
+/* Seals the bytes of a whole file; the seal's own bytes count as zeros. */
 static void seal(uint8_t *file, size_t n, uint8_t out[SEAL_BYTES])
 {
     memset(file + sizeof magic, 0, SEAL_BYTES);
@@ -199,7 +194,7 @@ void sessions_set_key(const uint8_t key[KEY_BYTES])
     load();
 }
 
-/* One like ours; another is the user's, and stays. */
+/* True for one of ours; another one is the user's, and stays. */
 static bool is_our_ignore(int dir)
 {
     struct stat st;
@@ -211,7 +206,7 @@ static bool is_our_ignore(int dir)
     return ours;
 }
 
-/* Whether no such file is there any more. */
+/* Returns true when no such file is left. */
 static bool remove_file(void)
 {
     int dir = staging_dir_unlocked();
@@ -219,7 +214,7 @@ static bool remove_file(void)
         return errno == ENOENT;
     bool removed = unlinkat(dir, FILE_NAME, 0) == 0;
     bool gone = removed || errno == ENOENT;
-    /* What could not be put in place because the user had closed the folder just then. */
+    /* A staged file that could not be renamed because the user had just closed the folder. */
     unlinkat(dir, STAGED_NAME, 0);
     unlinkat(dir, LAST_NAME, 0);
     if (removed && is_our_ignore(dir))
@@ -239,8 +234,8 @@ static void ignore_in_git(int dir)
 }
 
 /*
- * Beside the old one. `synced`: on the disk before this returns, so that not even a power cut puts
- * half of it in its place.
+ * Next to the old one. `synced`: on the disk before this returns, so that even a power cut leaves
+ * no partial file.
  */
 static bool write_staged(const char *name, const struct buf *b, bool synced)
 {
@@ -267,7 +262,7 @@ static bool write_staged(const char *name, const struct buf *b, bool synced)
     return good;
 }
 
-/* In place of the old one, or away when it is not whole. */
+/* Replaces the old one, or removes an incomplete one. */
 static bool rename_staged(const char *name, bool whole)
 {
     int dir = staging_dir(false);
@@ -284,7 +279,7 @@ static bool rename_staged(const char *name, bool whole)
 
 /* ---- when ------------------------------------------------------------------------------------ */
 
-/* The final write does not wait for the disk: there is little time. */
+/* The final write does not wait for the disk: time is short. */
 static bool write_out(const struct buf *b, bool last)
 {
     const char *name = last ? LAST_NAME : STAGED_NAME;
@@ -309,7 +304,7 @@ static void sessions_write(void)
     bool written = !wanted || write_out(&b, false);
     pthread_mutex_lock(&lock);
     busy = false;
-    if (!written && !due) { /* no room now: with the next change, or at the end */
+    if (!written && !due) { /* no room: at the next change, or at the end */
         pending = b;
         due = true;
         b.p = NULL;
@@ -336,7 +331,7 @@ void sessions_flush(void)
         return;
     b = serialize();
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += FLUSH_TIMEOUT_S; /* sbxd is stopped soon: do not wait for a disk that hangs */
+    until.tv_sec += FLUSH_TIMEOUT_S; /* sbxd stops soon: do not wait for a hanging disk */
     if (pthread_create(&thread, NULL, write_last, &b) == 0)
         pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until);
     else

@@ -1,6 +1,6 @@
 /*
- * Little-endian fields in and out of payloads. A reader that runs out sets `bad`, to be checked
- * once at the end.
+ * Little-endian fields of payloads. A reader past its end sets `bad`, to be checked once at the
+ * end.
  */
 #include "wire.h"
 

@@ -1,7 +1,6 @@
 /*
- * Frames in from stdin; frames_out.c writes those that go out. A frame is dispatched only if its
- * header and payload are intact and it belongs to the controller of the last HELLO; everything else
- * is skipped byte by byte.
+ * Frames from stdin. A frame is dispatched only if its header and payload are intact and it belongs
+ * to the controller of the last HELLO; everything else is skipped byte by byte.
  */
 #include "wire.h"
 
@@ -28,7 +27,7 @@ static uint64_t epoch;
 /* Frames of this controller are checked from these start values */
 static uint32_t session_header_crc, session_crc;
 static uint8_t session_nonce[NONCE_BYTES];
-/* Good frames of this session: by their number a controller knows whether one of its own is lost */
+/* Good frames of this session: their number shows a controller a lost frame */
 static uint64_t session_frames;
 static bool dropped;
 
@@ -47,14 +46,14 @@ static void send_refused(const uint8_t *nonce, uint8_t reason)
 static void send_welcome(const uint8_t *nonce)
 {
     /*
-     * The queue stays: it may hold the answer to another controller's HELLO, and that one waits for
-     * nothing else.
+     * The queue stays: it may hold the answer to another controller's HELLO, for which that one
+     * waits.
      */
     memcpy(session_nonce, nonce, NONCE_BYTES);
     dropped = false;
     session_frames = 0;
     wire_hooks->controller_changed();
-    /* Zero is left out, so that a payload of zeros never has a good checksum. */
+    /* Never zero, so that a payload of zeros never has a good checksum. */
     session_crc = get32(nonce) | 1;
     session_header_crc = get32(nonce + 4) | 1;
     welcomed = true;
@@ -107,8 +106,8 @@ static void handle_hello(uint16_t flags, const uint8_t *p, size_t n)
         return;
     }
     /*
-     * A repeated HELLO of a controller that has not read its WELCOME yet: a second WELCOME would
-     * detach its commands.
+     * A repeated HELLO before the controller has read its WELCOME: a second WELCOME would detach
+     * its commands.
      */
     if (welcomed && claimed == epoch && memcmp(nonce, session_nonce, NONCE_BYTES) == 0)
         return;
@@ -136,20 +135,18 @@ static void dispatch(const struct frame *f)
     if (handlers[f->type])
         handlers[f->type](f);
     /*
-     * A type of a later version: the controller has our version from WELCOME and does not send it.
+     * A type of a later version: the controller knows our version from WELCOME and does not send
+     * it.
      */
     else
         dropped = true;
 }
 
-/* Bytes used at p: 0 when more are needed. */
+/* Bytes consumed at p; 0 when more are needed. */
 static size_t parse_frame(const uint8_t *p, size_t n)
 {
     if (p[0] != FRAME_MAGIC) {
-        /*
-         * Zeros are the resynchronisation filler; anything else where a frame should begin is a
-         * loss.
-         */
+        /* Zeros are the resynchronisation filler; other bytes before a frame are a loss. */
         size_t i = 0;
         while (i < n && p[i] != FRAME_MAGIC) {
             if (p[i])
@@ -161,8 +158,8 @@ static size_t parse_frame(const uint8_t *p, size_t n)
     if (n < HEADER_BYTES)
         return 0;
     /*
-     * Not even the length in a header of a replaced controller is trusted, or it would swallow good
-     * frames.
+     * The length in a header of a replaced controller is not trusted either, or it would swallow
+     * good frames.
      */
     bool is_hello = p[1] == T_HELLO;
     uint32_t length = get32(p + 8), start = is_hello ? HEADER_CRC_START : session_header_crc;
@@ -179,7 +176,7 @@ static size_t parse_frame(const uint8_t *p, size_t n)
     if (is_hello && sum == crc32c(HELLO_CRC_START, payload, length)) {
         frames_in++;
         handle_hello(flags, payload, length);
-        /* It may hold the key, and shims begin as copies of this memory. */
+        /* It may hold the key, and shims start as copies of this memory. */
         explicit_bzero(input + (payload - input), length);
     } else if (!is_hello && sum == crc32c(session_crc, payload, length)) {
         frames_in++;
@@ -235,6 +232,6 @@ void wire_init(const struct frame_handler *table, size_t n, const struct wire_ho
         handlers[table[i].type] = table[i].handle;
     for (int fd = 0; fd <= 1; fd++)
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
-    /* Best effort: a bigger pipe means fewer wake-ups when output is heavy. */
+    /* Best effort: a bigger pipe means fewer wake-ups for heavy output. */
     fcntl(1, F_SETPIPE_SZ, 1 << 20);
 }

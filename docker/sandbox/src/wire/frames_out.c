@@ -1,13 +1,13 @@
 /*
- * Frames out to stdout. Answers wait in a queue; the bytes of commands go straight from their
- * rings, as much as one write takes.
+ * Frames to stdout. Answers are queued; commands' bytes are written straight from their rings, as
+ * much as one write takes.
  */
 #include "wire.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-#define QUEUE_KEPT (512u << 10) /* memory that an empty queue keeps */
+#define QUEUE_KEPT (512u << 10) /* memory of an empty queue */
 #define BATCH 24                /* DATA frames per write … */
 #define BATCH_BYTES (256u << 10) /* … and bytes: what a write does not take is copied */
 #define DATA_PREFIX (HEADER_BYTES + 8)
@@ -38,7 +38,7 @@ bool wire_wants_write(void)
 
 size_t wire_queued(void) { return queue.len - queue_at; }
 
-/* Give back what was written: all of it, or the front once it is the larger part. */
+/* Frees written bytes: all of them, or the front once it is the larger part. */
 static void compact(void)
 {
     if (queue_at == queue.len) {
@@ -54,7 +54,7 @@ static void compact(void)
     }
 }
 
-/* Queue, in order, whatever of these pieces was not written. */
+/* Queues the unwritten rest of these pieces, in order. */
 static void queue_unwritten(const struct iovec *v, int n, size_t written)
 {
     for (int i = 0; i < n; i++) {
@@ -64,7 +64,7 @@ static void queue_unwritten(const struct iovec *v, int n, size_t written)
     }
 }
 
-/* One write: what is queued, then as many DATA frames as fit, straight from the rings. */
+/* One write: the queue, then as many DATA frames as fit, straight from the rings. */
 static bool write_some(void)
 {
     static uint8_t prefixes[BATCH][DATA_PREFIX];
@@ -74,9 +74,7 @@ static bool write_some(void)
     if (queued)
         v[n++] = (struct iovec){queue.p + queue_at, queued};
     struct data_frame d;
-    /*
-     * While the controller is behind, what it has not read yet goes first; the rings keep the rest.
-     */
+    /* While the controller is behind, queued bytes go first; the rings keep the rest. */
     while (queued < MAX_PAYLOAD && frames < BATCH && total < BATCH_BYTES && wire_hooks->next_data(&d)) {
         uint8_t *h = prefixes[frames++];
         put_header(h, T_DATA, d.stream, d.channel, (uint32_t)d.length + 8);

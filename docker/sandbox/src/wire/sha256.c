@@ -1,6 +1,6 @@
 /*
- * SHA-256 (FIPS 180-4): in portable C, and with the SHA instructions of x86-64 where the processor
- * has them. Every byte that a command prints goes through it, so it must keep up with a pipe.
+ * SHA-256 (FIPS 180-4), in portable C and with the SHA instructions of x86-64. Every byte of a
+ * command's output is hashed, so it must keep up with a pipe.
  */
 #include "wire.h"
 
@@ -40,7 +40,7 @@ static void portable_blocks(uint32_t h[8], const uint8_t *p, size_t blocks)
 #include <immintrin.h>
 
 /*
- * The instructions want the state as two registers, ABEF and CDGH; one round instruction is two
+ * The instructions expect the state in two registers, ABEF and CDGH; one round instruction is two
  * rounds.
  */
 __attribute__((target("sha,sse4.1"))) static void x86_blocks(uint32_t h[8], const uint8_t *p, size_t blocks)

@@ -1,7 +1,7 @@
 /*
- * Frames in and out, and the bytes that they are made of. The sbxd protocol, version 5: the layout
- * of every frame and payload is documented once, in packages/sandbox/src/sbxd/protocol/README.md;
- * the names here and in protocol/frames.ts mirror it.
+ * Frames and their encoding. The sbxd protocol, version 5:
+ * packages/sandbox/src/sbxd/protocol/README.md documents every frame and payload; the names here
+ * and in protocol/frames.ts mirror it.
  */
 #ifndef SBXD_WIRE_H
 #define SBXD_WIRE_H
@@ -84,15 +84,15 @@ enum frame_type {
 #define F_MORE 0x0001
 #define F_INSTALL 0x0001  /* HELLO: carries the key */
 #define F_ACKNOWLEDGED 0x0001 /* ATTACH: also to a command that was acknowledged */
-#define F_EXIT 0x0001     /* ACK: the EXIT was received and stored, the command may be forgotten */
+#define F_EXIT 0x0001     /* ACK: the EXIT is stored, the command may be forgotten */
 #define F_BEGIN 0x0001    /* FILE_WRITE: first piece, carries the path */
 #define F_COMMIT 0x0002   /* FILE_WRITE: last piece */
-#define F_ABORT 0x0004    /* FILE_WRITE: give up, remove the temporary file */
-#define F_NEW 0x0008      /* FILE_WRITE, FILE_RENAME: EEXIST where something is */
-#define F_FREEZE 0x0001   /* DISK_BUDGET: nothing may grow, whatever the budget */
+#define F_ABORT 0x0004    /* FILE_WRITE: abort, remove the temporary file */
+#define F_NEW 0x0008      /* FILE_WRITE, FILE_RENAME: EEXIST if the target exists */
+#define F_FREEZE 0x0001   /* DISK_BUDGET: prevents all growth */
 #define F_RECURSIVE 0x0001 /* FILE_REMOVE */
 #define F_ALL 0x0001       /* FILE_CHANGED: in any of them */
-#define F_NO_LINKS 0x8000  /* every file request: a symbolic link on the way is ELOOP */
+#define F_NO_LINKS 0x8000  /* every file request: a symbolic link on the path is ELOOP */
 #define F_STREAM_MASK 0x0003 /* DATA, EOF */
 
 enum stream_id { S_STDIN = 0, S_STDOUT = 1, S_STDERR = 2 };
@@ -104,8 +104,8 @@ enum stream_id { S_STDIN = 0, S_STDOUT = 1, S_STDERR = 2 };
 #define START_KNOWN (START_SHELL | START_MERGE | START_STDIN)
 
 /*
- * START options, in a list after the program: 0x01–0x1f what is measured and kept, 0x20–0x3f
- * terminals and sessions.
+ * START options, in a list after the program: 0x01–0x1f limits and output, 0x20–0x3f terminals and
+ * sessions.
  */
 enum start_option {
     OPT_TIMEOUT = 0x01,
@@ -121,7 +121,7 @@ enum start_option {
 };
 #define OPT_REPEATS(tag) ((tag) == OPT_RLIMIT)
 
-/* Further facts of EXIT, in a list at its end, numbered as the options of START are. */
+/* Further facts of EXIT, in a list at its end, numbered like the options of START. */
 enum exit_fact {
     FACT_CUT = 0x01,
     FACT_RUSAGE = 0x02,
@@ -159,7 +159,7 @@ enum signal_scope { SCOPE_PROCESS = 0, SCOPE_GROUP = 1, SCOPE_TREE = 2 };
 
 /* Sent in WELCOME. */
 #define MAX_COMMANDS 256          /* running plus ended but not acknowledged */
-#define WINDOW_BYTES (2u << 20)   /* replay window of one stream while memory is plenty */
+#define WINDOW_BYTES (2u << 20)   /* replay window of one stream while memory is ample */
 
 #define NONCE_BYTES 16
 
@@ -185,7 +185,7 @@ struct buf {
     uint8_t *p;
     size_t len, cap;
 };
-/* Returns room for n more bytes and counts them as used. Aborts when memory is gone. */
+/* Returns room for n more bytes and counts them as used. Aborts when out of memory. */
 uint8_t *buf_add(struct buf *b, size_t n);
 void buf8(struct buf *b, uint8_t v);
 void buf16(struct buf *b, uint16_t v);
@@ -201,7 +201,7 @@ struct sha256 {
     uint8_t block[64];
 };
 void sha256_add(struct sha256 *s, const void *data, size_t n);
-/* The hash of all that was added; `s` stays as it is. */
+/* The hash of all added bytes; `s` is unchanged. */
 void sha256_end(const struct sha256 *s, uint8_t out[32]);
 
 /* ---- checks.c: CRC-32C, HMAC ----------------------------------------------------------------- */
@@ -236,15 +236,15 @@ struct data_frame {
     int pieces;
 };
 
-/* What the wire needs from the folders above it; main.c fills it. */
+/* Callbacks into the folders above; main.c fills it. */
 struct wire_hooks {
-    /* A new controller: forget what belongs to the one before. */
+    /* A new controller: forget the state of the former one. */
     void (*controller_changed)(void);
-    /* The first controller has sent the key that seals what is kept on the volume. */
+    /* The first controller has sent the key that seals files on the volume. */
     void (*seal_installed)(const uint8_t key[KEY_BYTES]);
-    /* The end of WELCOME: the commands that there are. */
+    /* Appends the list of commands to WELCOME. */
     void (*describe)(struct buf *b);
-    /* Whether there is output to send, and the next piece of it, which then counts as sent. */
+    /* True when output can be sent; next_data returns its next piece, which then counts as sent. */
     bool (*has_data)(void);
     bool (*next_data)(struct data_frame *out);
 };
@@ -253,12 +253,12 @@ extern const struct wire_hooks *wire_hooks;
 
 void wire_init(const struct frame_handler *handlers, size_t n, const struct wire_hooks *hooks);
 void frame_out(uint8_t type, uint16_t flags, uint32_t channel, const void *payload, size_t n);
-/* For the pump: is anything queued, and writing it. */
+/* For the loop: reads, writes, and the directions to poll. */
 void wire_readable(void);
 void wire_pump(void);
 bool wire_wants_write(void);
 bool wire_wants_read(void);
-/* Bytes that wait for the controller to read. */
+/* Bytes queued for the controller. */
 size_t wire_queued(void);
 extern bool wire_ended;    /* stdin is at its end: no controller will ever come */
 extern bool welcomed;      /* a controller has sent a valid HELLO */

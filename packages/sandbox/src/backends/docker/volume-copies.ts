@@ -15,7 +15,7 @@ import { listVolumes, notOurs, removeVolume, volumeLabels } from './volumes.ts'
 export interface VolumeCopies {
   /** Every workspace of the deployment. */
   list(): Promise<BackendVolume[]>
-  /** Whether any volume has this name, also one of another owner. */
+  /** True for any volume of this name, also of another owner. */
   exists(name: string): Promise<boolean>
   /** Its files as a tar stream, each as it is when it is read. Fails where tar does. */
   read(name: string): AsyncIterable<Buffer>
