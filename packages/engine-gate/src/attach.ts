@@ -31,9 +31,9 @@ export async function attachThrough(given: AttachRequest): Promise<void> {
   socket.on('error', () => {}) // `close` follows, and frees everything
   const early = watchEarly(socket, head)
   try {
-    const upstream = await dial(given, early.gone)
+    const upstream = await dial(given, early.disconnected)
     const rest = early.stop()
-    if (early.gone.aborted) {
+    if (early.disconnected.aborted) {
       upstream.socket.destroy()
       return
     }
@@ -46,7 +46,7 @@ export async function attachThrough(given: AttachRequest): Promise<void> {
     await splice(socket, upstream.socket)
   } catch (error) {
     early.stop()
-    if (early.gone.aborted) {
+    if (early.disconnected.aborted) {
       socket.destroy()
       return
     }
@@ -94,7 +94,7 @@ async function refusalOf(answer: IncomingMessage): Promise<Refusal> {
 }
 
 /** Reads until the stream is open: only a read detects that a client has disconnected. */
-function watchEarly(socket: Socket, head: Buffer): { gone: AbortSignal; stop: () => Buffer } {
+function watchEarly(socket: Socket, head: Buffer): { disconnected: AbortSignal; stop: () => Buffer } {
   const controller = new AbortController()
   const chunks = [head]
   let bytes = head.length
@@ -108,7 +108,7 @@ function watchEarly(socket: Socket, head: Buffer): { gone: AbortSignal; stop: ()
   }
   socket.on('readable', read).once('end', leave).once('close', leave)
   return {
-    gone: controller.signal,
+    disconnected: controller.signal,
     stop() {
       socket.off('readable', read).off('end', leave).off('close', leave)
       return Buffer.concat(chunks)
@@ -130,7 +130,7 @@ async function splice(a: Duplex, b: Duplex): Promise<void> {
 /** Closes `other` after `one`: at once after a failure, else after its pending writes. */
 function follow(one: Duplex, other: Duplex): Promise<void> {
   return new Promise((resolve) => {
-    const gone = (): void => {
+    const closed = (): void => {
       // Closed before its end was read: bytes were lost, which must not look like an end to the
       // other side.
       if (!one.readableEnded || !one.writableFinished) other.destroy()
@@ -139,8 +139,8 @@ function follow(one: Duplex, other: Duplex): Promise<void> {
     }
     // The peer reports the error; `close` follows it.
     one.on('error', () => {})
-    if (one.destroyed) gone()
-    else one.once('close', gone)
+    if (one.destroyed) closed()
+    else one.once('close', closed)
   })
 }
 

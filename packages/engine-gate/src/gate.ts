@@ -51,8 +51,8 @@ export function createGate({
   const most = { requests: mostRequests, streams: mostStreams }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const gone = new AbortController()
-    response.once('close', () => gone.abort())
+    const disconnected = new AbortController()
+    response.once('close', () => disconnected.abort())
     try {
       const route = routeOf(request.method ?? '', request.url ?? '')
       if (route.operation === 'attach') throw forbidden('attach is an upgrade, or nothing')
@@ -61,13 +61,13 @@ export function createGate({
       inHand[kind] += 1
       try {
         const body = await readBody(request, MOST_BODY[route.operation] ?? MOST_OTHER_BODY)
-        await operations.run({ route, body, response, signal: gone.signal })
+        await operations.run({ route, body, response, signal: disconnected.signal })
       } finally {
         inHand[kind] -= 1
       }
     } catch (error) {
       // A disconnected client needs no answer; its engine request was aborted.
-      if (!gone.signal.aborted) refuse(audit, request, response, error)
+      if (!disconnected.signal.aborted) refuse(audit, request, response, error)
     }
   }
 

@@ -124,17 +124,17 @@ export class Operations {
 
   /** Ids of the configured images that exist. @throws Refusal 404 when none does. */
   async #imageIds(client: Client): Promise<string[]> {
-    const looked = await Promise.allSettled(
+    const inspected = await Promise.allSettled(
       this.#options.images.map((name) => this.#must(client, `/images/${name}/json`)),
     )
-    const ids = looked.flatMap((one) =>
+    const ids = inspected.flatMap((one) =>
       one.status === 'fulfilled'
         ? [image.parse(one.value.json).Id]
         : isAbsent(one.reason)
           ? []
           : fail(one.reason),
     )
-    const [first] = looked
+    const [first] = inspected
     if (ids.length === 0 && first?.status === 'rejected') throw first.reason
     return ids
   }

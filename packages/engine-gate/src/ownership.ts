@@ -112,7 +112,7 @@ export class Ownership {
     })
     if (answer.status === 200) return answer
     if (answer.status === 404) throw new Refusal(404, `No such ${what}`)
-    throw new Refusal(502, `The Docker engine could not look at the ${what} (HTTP ${answer.status}).`)
+    throw new Refusal(502, `The Docker engine could not inspect the ${what} (HTTP ${answer.status}).`)
   }
 
   #isOurs(found: Record<string, string>): boolean {

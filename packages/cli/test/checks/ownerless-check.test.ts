@@ -46,7 +46,7 @@ test('a volume without a known owner is named, with the command that removes it'
   expect(await found()).toMatchObject({
     group: 'warn',
     state: 'failed',
-    message: 'neither the ledger nor the engine knows whose astray, stray are',
+    message: 'neither the ledger nor the engine has an owner of astray, stray',
     fix: expect.stringContaining('./sandlot sandbox prune') as string,
   })
 }, 60_000)

@@ -64,7 +64,7 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
 
   function must(id: string): LocalSandbox {
     const sandbox = sandboxes.get(id)
-    if (!sandbox) throw new SandboxError('sandbox_lost', 'This sandbox does not exist any more')
+    if (!sandbox) throw new SandboxError('sandbox_lost', 'This sandbox no longer exists')
     return sandbox
   }
 
@@ -148,8 +148,8 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       const existing = find(spec.name)
       if (existing) return describe(existing)
       await ensure(spec)
-      const meanwhile = find(spec.name)
-      if (meanwhile) return describe(meanwhile)
+      const other = find(spec.name)
+      if (other) return describe(other)
       const id = randomBytes(32).toString('hex')
       const made: LocalSandbox = {
         id,
@@ -188,7 +188,7 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       const { labels, slot } = sandbox.spec
       const name = claimedName(labels[LABEL.deployment] ?? '', slot, tag, generation)
       if ([...sandboxes.values()].some((other) => other !== sandbox && other.name === name))
-        throw new SandboxError('exists', `There is a sandbox called ${name} already`)
+        throw new SandboxError('exists', `A sandbox named ${name} exists already`)
       sandbox.name = name
     },
 

@@ -20,7 +20,7 @@ interface DiskBreakerOptions {
    * Measures the disk. `undefined`, or a rejection: unknown for now, so the state is kept for a
    * while.
    */
-  look: () => Promise<FreeDisk | undefined>
+  measure: () => Promise<FreeDisk | undefined>
   /** Called when it opens and when it closes again. */
   onChange: (open: boolean) => void
   /** Milliseconds between two measurements. Default 1,000. */
@@ -43,7 +43,7 @@ interface DiskBreaker {
   /** Throws `host_disk_low` while it is open. */
   check(): void
   /** Measures now; resolves when the result has taken effect. */
-  look(): Promise<void>
+  measure(): Promise<void>
   /** Starts measuring at intervals. */
   begin(): void
   close(): void
@@ -67,13 +67,13 @@ export function createDiskBreaker(options: DiskBreakerOptions): DiskBreaker {
   let open = false
   let free: FreeDisk | undefined
   let timer: NodeJS.Timeout | undefined
-  let looking: Promise<void> | undefined
+  let measuring: Promise<void> | undefined
   let seenAt = performance.now()
   const blindMs = options.blindMs ?? 30_000
 
-  async function lookOnce(): Promise<void> {
-    const seen = await options.look().catch(() => undefined)
-    if (seen === undefined) {
+  async function measureOnce(): Promise<void> {
+    const measured = await options.measure().catch(() => undefined)
+    if (measured === undefined) {
       if (open && performance.now() - seenAt >= blindMs) {
         open = false
         onChange(open)
@@ -81,19 +81,19 @@ export function createDiskBreaker(options: DiskBreakerOptions): DiskBreaker {
       return
     }
     seenAt = performance.now()
-    free = seen
+    free = measured
     const factor = open ? RECOVER : 1
-    const low = seen.bytes < floor.bytes * factor || seen.files < floor.files * factor
+    const low = measured.bytes < floor.bytes * factor || measured.files < floor.files * factor
     if (low === open) return
     open = low
     onChange(open)
   }
 
-  function look(): Promise<void> {
-    looking ??= lookOnce().finally(() => {
-      looking = undefined
+  function measure(): Promise<void> {
+    measuring ??= measureOnce().finally(() => {
+      measuring = undefined
     })
-    return looking
+    return measuring
   }
 
   function message(): string {
@@ -107,11 +107,11 @@ export function createDiskBreaker(options: DiskBreakerOptions): DiskBreaker {
     check() {
       if (open) throw new SandboxError('host_disk_low', message())
     },
-    look,
+    measure,
     begin() {
       if (timer !== undefined || (floor.bytes === 0 && floor.files === 0)) return
-      timer = setInterval(() => void look(), options.everyMs ?? 1_000).unref()
-      void look()
+      timer = setInterval(() => void measure(), options.everyMs ?? 1_000).unref()
+      void measure()
     },
     close() {
       clearInterval(timer)

@@ -63,19 +63,18 @@ function breakIfLeftOver(lock: string, name: string): void {
   }
 }
 
-// ── Holders
-// ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Holders ──
 
 /** ESRCH: it ended during the read. EACCES and EPERM: `/proc` hides other users' processes. */
-const UNTOLD = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM']
+const UNREADABLE = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM']
 
 let ownSpace: string | undefined
 let ownStart: string | undefined
 
 /** Scope of process ids: this machine since its boot, and this container. */
 function pidSpace(): string {
-  const boot = unless(UNTOLD, () => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))
-  const namespace = unless(UNTOLD, () => readlinkSync('/proc/self/ns/pid'))
+  const boot = unless(UNREADABLE, () => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))
+  const namespace = unless(UNREADABLE, () => readlinkSync('/proc/self/ns/pid'))
   return [hostname(), boot?.trim() ?? '', namespace ?? ''].join(' ')
 }
 
@@ -109,7 +108,7 @@ function isLeftOver(lock: string, holder: string): boolean {
 
 /** proc_pid_stat(5), field 22. The program's name, field 2, may contain anything. */
 function startOf(pid: number): string {
-  const text = unless(UNTOLD, () => readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  const text = unless(UNREADABLE, () => readFileSync(`/proc/${pid}/stat`, 'utf8'))
   return text?.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? ''
 }
 
@@ -122,8 +121,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-// ── Links
-// ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Links ──
 
 /** Creates it. False when something exists already. */
 function tryLink(link: string, name: string): boolean {
@@ -152,9 +150,9 @@ function unlinkIf(lock: string, name: string): void {
   if (holderOf(lock) === name) unless(['ENOENT'], () => unlinkSync(lock))
 }
 
-function unless<T>(codes: readonly string[], look: () => T): T | undefined {
+function unless<T>(codes: readonly string[], read: () => T): T | undefined {
   try {
-    return look()
+    return read()
   } catch (error) {
     if (codes.some((code) => hasCode(error, code))) return undefined
     throw error

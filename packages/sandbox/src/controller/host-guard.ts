@@ -45,10 +45,10 @@ interface HostGuard {
 /** Limits the number and memory of sandboxes on a host, and protects its disk. */
 export function createHostGuard(options: HostGuardOptions): HostGuard {
   const { backend, limits, host, connected } = options
-  const looker = createLooker(options)
+  const measure = createDiskProbe(options)
   const breaker = createDiskBreaker({
     floor: host.diskFloor ?? { bytes: 0, files: 0 },
-    look: looker,
+    measure,
     onChange: (open) => {
       options.log(open ? 'the host is short of disk: nothing may grow' : 'the host has disk space again', {})
       // A paused one writes nothing; it is updated when it is used again.
@@ -109,7 +109,7 @@ async function statOf(sandbox: ConnectedSandbox): Promise<SandboxStat | undefine
  * Measures the host's disk: directly where it is visible from here, else through a sandbox that is
  * awake anyway.
  */
-function createLooker({
+function createDiskProbe({
   backend,
   connected,
 }: Pick<HostGuardOptions, 'backend' | 'connected'>): () => Promise<FreeDisk | undefined> {

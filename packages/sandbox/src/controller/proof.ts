@@ -176,7 +176,7 @@ function judgeCapabilities(proof: Proof, names: readonly string[]): Finding {
   return check('must', 'capabilities', 'Capabilities', none, {
     ok: 'none',
     bad: `a command holds some (${names.map((name) => `${name} ${of(proof, name)}`).join(', ')})`,
-    fix: 'Update the engine: it adds capabilities that it was told to drop.',
+    fix: 'Update the engine: it adds capabilities that it was asked to drop.',
   })
 }
 
@@ -193,7 +193,7 @@ function judgeSurroundings(proof: Proof): Finding[] {
     check('must', 'network', 'Network', of(proof, 'links') === 'lo', {
       ok: 'only the loopback of its own',
       bad: `a sandbox has other interfaces: ${of(proof, 'links')}`,
-      fix: 'The engine ignores NetworkMode none; remove what attaches networks to containers behind its back.',
+      fix: 'The engine ignores NetworkMode none; remove the program that attaches networks to its containers.',
     }),
     check('must', 'supervisor', 'First process', of(proof, 'init') === 'sbxd', {
       ok: 'sbxd',

@@ -24,7 +24,7 @@ import { proveOnce } from './proof.ts'
 import { Pool, type PoolOptions } from './pool.ts'
 import { createReconciler } from './reconciler.ts'
 import type { Sandbox, SandboxStat } from '../sandbox.ts'
-import { ALONE, anothersError, type SharedEngine } from './shared-engine.ts'
+import { ALONE, ownedElsewhere, type SharedEngine } from './shared-engine.ts'
 import { UserSandboxes } from './user-sandboxes.ts'
 import { forgetMissing } from './workspaces.ts'
 import { orAborted } from '#shared/async/or-aborted'
@@ -299,14 +299,14 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     const sandbox = await (mayLeave ? orAborted(joined, signal, stoppedWaiting) : joined)
     await guard.adjust(sandbox)
     // It may have been started before this user had egress.
-    const wayOut = egress?.forUser(userId)
-    if (wayOut !== undefined) await sandbox.openEgress(wayOut)
+    const userEgress = egress?.forUser(userId)
+    if (userEgress !== undefined) await sandbox.openEgress(userEgress)
     return sandbox
   }
 
   function checkOwned(userId: string): void {
     checkUser(userId)
-    if (!share.owns(userId)) throw anothersError()
+    if (!share.owns(userId)) throw ownedElsewhere()
   }
 
   return {

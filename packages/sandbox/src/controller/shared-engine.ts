@@ -44,6 +44,6 @@ export const ALONE: SharedEngine = {
 }
 
 /** For a user whose sandbox is another controller's. */
-export function anothersError(): SandboxError {
+export function ownedElsewhere(): SandboxError {
   return new SandboxError('fenced', 'This sandbox is another controller’s now.')
 }

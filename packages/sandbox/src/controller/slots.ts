@@ -50,7 +50,7 @@ async function find<None extends LedgerSlot | undefined>(
   }
   throw new SandboxError(
     'ledger',
-    'The sandbox ledger and the engine disagree about whose a slot is. Run "sandlot doctor".',
+    'The sandbox ledger and the engine disagree about the owner of a slot. Run "sandlot doctor".',
   )
 }
 

@@ -10,7 +10,7 @@ import type { LiveSandbox } from './idle.ts'
 import type { KeyedLock } from '#shared/async/keyed-lock'
 import type { LedgerSlot } from '../ledger.ts'
 import type { SandboxStat } from '../sandbox.ts'
-import { anothersError } from './shared-engine.ts'
+import { ownedElsewhere } from './shared-engine.ts'
 import { knownSlot } from './slots.ts'
 
 /** Milliseconds before each try to open a dropped stream again. */
@@ -191,7 +191,7 @@ export class UserSandboxes {
   release(userId: string): Promise<void> {
     this.#lostAt.set(userId, performance.now())
     this.#takenUp.delete(userId)
-    return this.#disconnect(userId, anothersError())
+    return this.#disconnect(userId, ownedElsewhere())
   }
 
   liveSandboxes(): LiveSandbox[] {
@@ -225,7 +225,7 @@ export class UserSandboxes {
       ? new SandboxError('cancelled', 'The controller is closing.')
       : owns(userId) && (this.#lostAt.get(userId) ?? 0) < begunAt
         ? undefined
-        : anothersError()
+        : ownedElsewhere()
     if (isLate !== undefined) {
       await sandbox.close()
       throw isLate

@@ -8,7 +8,7 @@ import { deriveSandboxKey, deriveStateKey } from './key.ts'
 import type { LedgerSlot } from '../ledger.ts'
 import { diskBudget } from '../limits.ts'
 import { parseName } from '../names.ts'
-import { anothersError } from './shared-engine.ts'
+import { ownedElsewhere } from './shared-engine.ts'
 import { orAborted } from '#shared/async/or-aborted'
 
 /** A warm sandbox: started, connected and not claimed. */
@@ -40,7 +40,7 @@ export async function openWarm(
   const epoch = await context.ledger.nextEpoch()
   // After the epoch: a later claim has a greater one, and takes the sandbox over from us.
   const rows = await context.ledger.list()
-  if (!rows.some((row) => row.slot === slot.slot && row.state === 'warm')) throw anothersError()
+  if (!rows.some((row) => row.slot === slot.slot && row.state === 'warm')) throw ownedElsewhere()
   const { id, stream, profile } = await open(container, context.backend, signal)
   // `connectSandbox` verifies by a round trip that it serves, not only that it runs.
   const sandbox = await connectSandbox({

@@ -28,7 +28,7 @@ export const OWNERLESS = { id: 'ownerless-volumes', name: 'Workspaces of nobody'
 export function judgeOwnerless(volumes: readonly string[]): Finding {
   return check('warn', OWNERLESS.id, OWNERLESS.name, volumes.length === 0, {
     ok: 'none',
-    bad: `neither the ledger nor the engine knows whose ${volumes.join(', ')} ${volumes.length === 1 ? 'is' : 'are'}`,
+    bad: `neither the ledger nor the engine has an owner of ${volumes.join(', ')}`,
     fix: './sandlot sandbox prune removes them with all files in them, after a question. After a loss of the database restore that first.',
   })
 }

@@ -69,7 +69,7 @@ export function judgeEngine(description: EngineDescription, runtime?: string): F
     check('warn', 'user-namespace', 'User ids', has('userns') || kind === 'rootless Docker', {
       ok: kind === 'rootless Docker' ? 'the engine itself is not root' : 'remapped',
       bad: 'the engine does not remap them: uid 30000 inside is uid 30000 outside',
-      fix: 'Set "userns-remap": "default" in the engine’s daemon.json (its images and volumes start anew), or run it rootless.',
+      fix: 'Set "userns-remap": "default" in the engine’s daemon.json (its images and volumes start empty), or run it rootless.',
     }),
     check('warn', 'live-restore', 'Live-restore', info.LiveRestoreEnabled !== false, {
       ok: 'commands survive a restart of the engine',

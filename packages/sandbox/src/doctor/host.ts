@@ -32,7 +32,7 @@ const SETTINGS: readonly Setting[] = [
     name: 'Core dumps',
     path: '/proc/sys/kernel/core_pattern',
     holds: (text) => !/^[|@]/.test(text),
-    ok: 'no program of the host hears of a crash',
+    ok: 'no program of the host is started by a crash',
     bad: (text) =>
       text.startsWith('@')
         ? `a crash is sent to a program of the host (${text.slice(0, 60)}), one in a sandbox too: no limit forbids that`
@@ -204,7 +204,7 @@ export function judgeRoom(facts: Pick<StatsFs, 'bavail' | 'bsize' | 'files' | 'f
     check('warn', 'disk', 'The engine’s disk', free >= FLOOR_BYTES, {
       ok: `${formatBytes(free)} free`,
       bad: `only ${formatBytes(free)} free`,
-      fix: 'Make room: docker system df shows what the engine holds, ./sandlot sandbox list whose files these are.',
+      fix: 'Make room: docker system df shows what the engine holds, ./sandlot sandbox list the owners of its volumes.',
     }),
     check('warn', 'inodes', 'Its file entries', entries >= FLOOR_SHARE, {
       ok: `${Math.round(entries * 100)} % free`,

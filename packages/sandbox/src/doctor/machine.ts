@@ -50,7 +50,7 @@ export function examineEngine(options: EngineOptions): Promise<Finding[]> {
 
 async function examine(
   { dockerHost, tls, runtime }: EngineOptions,
-  look: (at: Pick<EngineOptions, 'dockerHost' | 'tls'>) => Promise<Finding[]>,
+  further: (at: Pick<EngineOptions, 'dockerHost' | 'tls'>) => Promise<Finding[]>,
 ): Promise<Finding[]> {
   const at = { dockerHost, tls }
   try {
@@ -63,7 +63,7 @@ async function examine(
       (engine.info.KernelVersion ?? release()) === release()
     const findings = [
       ...judgeEngine(engine, runtime),
-      ...(await look(at)),
+      ...(await further(at)),
       ...(await judgeHost(here)),
       ...(await judgeDisk(here ? engine.info.DockerRootDir : undefined)),
     ]

@@ -36,7 +36,7 @@ interface EgressRefusedEvent {
 
 export interface EgressOptions extends EgressPolicyOptions, UserRulesOptions {
   /** Interval at which open connections are checked against the rules. Default 1,000 ms. */
-  lookAgainMs?: number
+  recheckMs?: number
   /**
    * Called at the end of every connection; must not throw. For those refused by a budget at most
    * once a second, with their number.
@@ -82,7 +82,7 @@ const MOST_HOSTS = 32
 const MOST_COMMANDS = 1_024
 const MORE_THAN_BUDGET = 32
 const REPEAT_MS = 1_000
-const LOOK_AGAIN_MS = 1_000
+const RECHECK_MS = 1_000
 const NOT_THROUGH_PROXY = 'localhost,127.0.0.1,::1'
 
 /** Throws `invalid_arguments` for invalid options. */
@@ -103,7 +103,7 @@ export function createEgress(options: EgressOptions): Egress {
 
 function createUserEgress(userId: string, policy: EgressPolicy, options: EgressOptions): UserEgress {
   const rules = createUserPolicy(userId, policy, options)
-  const open = createOpenConnections(rules, options.lookAgainMs ?? LOOK_AGAIN_MS)
+  const open = createOpenConnections(rules, options.recheckMs ?? RECHECK_MS)
   const budget = createBudget(policy.budgets)
   const commands = createCommands()
   const overBudget = countRepeats((reason, count) => {
@@ -147,7 +147,7 @@ function createUserEgress(userId: string, policy: EgressPolicy, options: EgressO
 }
 
 /** Reports the first of a kind at once and repeats as a count: a program causes them for free. */
-function countRepeats(tell: (reason: EgressReason, count: number) => void) {
+function countRepeats(report: (reason: EgressReason, count: number) => void) {
   const waiting = new Map<EgressReason, number>()
   const say = (reason: EgressReason, count: number): void => {
     waiting.set(reason, 0)
@@ -156,7 +156,7 @@ function countRepeats(tell: (reason: EgressReason, count: number) => void) {
       waiting.delete(reason)
       if (more > 0) say(reason, more)
     }, REPEAT_MS).unref()
-    tell(reason, count)
+    report(reason, count)
   }
   return (reason: EgressReason, count: number): void => {
     const before = waiting.get(reason)

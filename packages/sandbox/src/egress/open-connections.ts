@@ -11,7 +11,7 @@ interface Open {
 }
 
 /** Checks for which rules may be pending; after that they count as unreadable. */
-const READ_LOOKS = 5
+const READ_CHECKS = 5
 
 /** At so many a connection is closed: a rule that denies it may be among the unreadable ones. */
 const MOST_UNREAD = 5
@@ -25,10 +25,10 @@ export function createOpenConnections(policy: UserPolicy, everyMs: number) {
   const open = new Set<Open>()
   let timer: NodeJS.Timeout | undefined
 
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     let decide: (authority: Authority) => unknown
     try {
-      decide = await orAborted(policy.decide(), AbortSignal.timeout(READ_LOOKS * everyMs))
+      decide = await orAborted(policy.decide(), AbortSignal.timeout(READ_CHECKS * everyMs))
     } catch (cause) {
       // New connections are refused at once. A short failure of the rule store does not close open
       // ones.
@@ -50,7 +50,7 @@ export function createOpenConnections(policy: UserPolicy, everyMs: number) {
   const schedule = (): void => {
     if (timer !== undefined || open.size === 0) return
     timer = setTimeout(() => {
-      void look().finally(() => {
+      void check().finally(() => {
         timer = undefined
         schedule()
       })

@@ -133,7 +133,7 @@ async function carryOut(work: Work): Promise<void> {
 }
 
 async function answerRequest(work: Work, request: ProxyRequest): Promise<void> {
-  const dialled = await reach(work, request.authority)
+  const dialled = await resolveAndDial(work, request.authority)
   try {
     work.record.address = dialled.address
     if (request.kind === 'connect') await tunnel(work, request.authority, dialled)
@@ -153,7 +153,10 @@ async function nextRequest(
 }
 
 /** The name is resolved once, and the checked addresses are the dialled ones. */
-async function reach({ policy, clock, decide, record }: Work, authority: Authority): Promise<Dialled> {
+async function resolveAndDial(
+  { policy, clock, decide, record }: Work,
+  authority: Authority,
+): Promise<Dialled> {
   const { connectMs } = policy.budgets
   clock.stage(connectMs, 'reaching the server', 'unreachable')
   const ruleId = await orAborted(decide(authority), clock.signal)

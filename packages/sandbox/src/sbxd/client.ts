@@ -186,8 +186,8 @@ class RemoteSandbox implements ConnectedSandbox {
 
   async run(asked: RunRequest): Promise<RunningCommand> {
     this.#link.check()
-    const way = this.#egress?.user.environment(asked.id, this.#egress.port)
-    const request = way ? { ...asked, env: { ...way, ...asked.env } } : asked
+    const proxy = this.#egress?.user.environment(asked.id, this.#egress.port)
+    const request = proxy ? { ...asked, env: { ...proxy, ...asked.env } } : asked
     const program = typeof request.command === 'string' ? '/bin/bash' : (request.command[0] ?? '')
     const command = this.#command(request.id, request, program, request.cwd)
     try {

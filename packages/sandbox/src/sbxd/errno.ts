@@ -43,7 +43,7 @@ const FILE_ERRORS: Record<number, [SandboxErrorCode, string]> = {
   38: ['limit_reached', 'cannot be watched here'],
   39: ['exists', 'is a directory that is not empty; remove it with recursive'],
   40: ['path_outside', 'leads through too many symbolic links'],
-  62: ['timeout', 'takes too long to look at'],
+  62: ['timeout', 'takes too long to scan'],
   122: ['disk_quota', 'does not fit: the disk quota is used up; delete what is not needed'],
 }
 

@@ -150,8 +150,8 @@ export class RemoteFiles implements SandboxFiles {
     const changes = async (): Promise<WorkspaceChanges> => {
       const reader = await this.#ask(FrameType.FILE_CHANGES, 0, handle, '')
       const all = reader.u32()
-      const told = Array.from({ length: Math.min(reader.u32(), all) }, () => readChange(reader))
-      return { files: told, more: all - told.length }
+      const listed = Array.from({ length: Math.min(reader.u32(), all) }, () => readChange(reader))
+      return { files: listed, more: all - listed.length }
     }
     return { files, repositories, changes }
   }
@@ -271,7 +271,7 @@ class RemoteWriter implements FileWriter {
 
   async #put(data: Uint8Array, flags: number): Promise<void> {
     const { first, send, link } = this.#parts
-    if (this.#ended) throw new SandboxError('invalid_arguments', 'This file is not being written any more')
+    if (this.#ended) throw new SandboxError('invalid_arguments', 'This write has ended already')
     this.#ended = flags !== 0
     const answer = send(this.#begun ? flags : flags | first, this.#piece(data))
     this.#begun = true

@@ -65,13 +65,13 @@ export async function handshake(
   const nonce = randomBytes(NONCE_BYTES)
   let install = false
   let epoch = firstEpoch
-  const say = (): void => {
+  const sayHello = (): void => {
     stream.write(Buffer.alloc(RESYNC_BYTES))
     stream.write(hello(key, epoch, nonce, install && { stateKey: limits.stateKey }))
   }
-  const again = setInterval(say, limits.againMs ?? AGAIN_MS)
+  const again = setInterval(sayHello, limits.againMs ?? AGAIN_MS)
   try {
-    say()
+    sayHello()
     let answer = await findAnswer(stream, nonce, Buffer.alloc(0), limits)
     while (answer.type === FrameType.REFUSED) {
       const { reason, current } = readRefusal(answer.payload)
@@ -84,7 +84,7 @@ export async function handshake(
           reason === REFUSED.oldEpoch && epoch === firstEpoch ? await limits.newerEpoch?.(current) : undefined
         if (newer === undefined) throw refusedError(reason)
         epoch = newer
-        say()
+        sayHello()
       }
       answer = await findAnswer(stream, nonce, answer.rest, limits)
     }
@@ -155,14 +155,14 @@ function findAnswer(
       signal?.removeEventListener('abort', onAbort)
       act()
     }
-    const look = (): void => {
+    const search = (): void => {
       const found = scan(bytes, nonce)
       if (typeof found === 'number') bytes = bytes.subarray(found)
       else settle(() => resolve(found))
     }
     const onData = (chunk: Buffer): void => {
       bytes = bytes.length ? Buffer.concat([bytes, chunk]) : chunk
-      look()
+      search()
     }
     const onEnd = (cause?: unknown): void =>
       settle(() =>
@@ -184,7 +184,7 @@ function findAnswer(
     signal?.addEventListener('abort', onAbort)
     if (signal?.aborted) onAbort()
     else if (stream.destroyed) onEnd(stream.errored)
-    else look()
+    else search()
   })
 }
 

@@ -26,7 +26,7 @@ interface HeartbeatOptions {
 export class Heartbeat {
   readonly #options: HeartbeatOptions
   #timer: NodeJS.Timeout | undefined
-  #heardAt = performance.now()
+  #receivedAt = performance.now()
   #interval: number
   /** Due time of the timer. */
   #dueAt = 0
@@ -39,8 +39,8 @@ export class Heartbeat {
   }
 
   /** Bytes arrived. */
-  heard(): void {
-    this.#heardAt = performance.now()
+  received(): void {
+    this.#receivedAt = performance.now()
     this.#asked = false
   }
 
@@ -50,7 +50,7 @@ export class Heartbeat {
     if (this.#timer === undefined || this.#interval === everyMs) return
     this.#interval = everyMs
     this.#asked = false
-    this.#heardAt = performance.now()
+    this.#receivedAt = performance.now()
     this.#schedule(everyMs)
   }
 
@@ -63,16 +63,16 @@ export class Heartbeat {
     clearTimeout(this.#timer)
     this.#dueAt = performance.now() + ms
     // Bytes that arrived while this process stood still are read before the silence is judged.
-    this.#timer = setTimeout(() => setImmediate(() => this.#look()), ms).unref()
+    this.#timer = setTimeout(() => setImmediate(() => this.#check()), ms).unref()
   }
 
-  #look(): void {
+  #check(): void {
     if (this.#timer === undefined) return
     const { everyMs, busy, paused, ping, lost } = this.#options
     const now = performance.now()
     if (paused()) return this.#again(now, everyMs)
     if (now - this.#dueAt > everyMs * STALL) return this.#again(now, this.#interval)
-    const silent = now - this.#heardAt
+    const silent = now - this.#receivedAt
     if (this.#asked) {
       this.stop()
       lost(silent)
@@ -88,7 +88,7 @@ export class Heartbeat {
 
   /** Counts as an answer. */
   #again(now: number, ms: number): void {
-    this.#heardAt = now
+    this.#receivedAt = now
     this.#asked = false
     this.#interval = ms
     this.#schedule(ms)

@@ -122,7 +122,7 @@ export class Link implements FrameSink {
   }
 
   /** Pings are sent while idle. */
-  get asksForLife(): boolean {
+  get sendsPings(): boolean {
     return this.#heartbeat !== undefined
   }
 
@@ -223,7 +223,7 @@ export class Link implements FrameSink {
     const wake = this.#wake
     if (!wake) return
     this.#wake = undefined
-    this.#heartbeat?.heard()
+    this.#heartbeat?.received()
     wake()
   }
 
@@ -283,7 +283,7 @@ export class Link implements FrameSink {
 
   /** The bytes are only valid during the call. */
   #receive(chunk: Buffer): void {
-    this.#heartbeat?.heard()
+    this.#heartbeat?.received()
     if (this.#ended) return
     try {
       this.#decoder.push(chunk)

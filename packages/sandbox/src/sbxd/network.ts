@@ -38,7 +38,7 @@ export async function openEgress(
     const question = new ByteWriter()
       .u16(port)
       .u16(egress.connections)
-      .u32(link.asksForLife ? silentMs : 0)
+      .u32(link.sendsPings ? silentMs : 0)
       .done()
     const { type, payload } = await link.request(FrameType.EGRESS_LISTEN, 0, question)
     if (type !== FrameType.EGRESS_RESULT)

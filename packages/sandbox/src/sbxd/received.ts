@@ -64,5 +64,5 @@ export class ReceivedStream {
 }
 
 function cutBytes(): SandboxError {
-  return new SandboxError('protocol', 'sbxd sent bytes that it says it has not kept')
+  return new SandboxError('protocol', 'sbxd sent bytes that it reported as discarded')
 }

@@ -68,13 +68,13 @@ function hello(epoch: number, nonce: Buffer): Buffer {
 async function answers(epochs: readonly number[]): Promise<string[]> {
   const stream = sbxd()
   const nonces = epochs.map(() => randomBytes(16))
-  const heard: string[] = []
+  const received: string[] = []
   const done = Promise.withResolvers<void>()
   const decoder = new FrameDecoder({
     frame({ type }, payload) {
       const whose = nonces.findIndex((nonce) => nonce.equals(payload.subarray(0, 16)))
-      heard.push(`${Object.entries(FrameType).find(([, value]) => value === type)?.[0]} ${whose}`)
-      if (heard.length === epochs.length) done.resolve()
+      received.push(`${Object.entries(FrameType).find(([, value]) => value === type)?.[0]} ${whose}`)
+      if (received.length === epochs.length) done.resolve()
     },
     data: () => {},
   })
@@ -84,7 +84,7 @@ async function answers(epochs: readonly number[]): Promise<string[]> {
   expect(said.length).toBeLessThanOrEqual(4_096)
   stream.write(said)
   await done.promise
-  return heard
+  return received
 }
 
 test('a HELLO that is welcomed takes no other answer away, however many come at once', async () => {
@@ -129,15 +129,15 @@ test('a HELLO that another one’s half-written frame swallows is said again', a
   expect(welcome.bootId).toBe(first.bootId)
 }, 120_000)
 
-test('said again although it was heard, it begins nothing anew and ends nothing', async () => {
+test('said again although it was received, it begins nothing anew and ends nothing', async () => {
   const stream = sbxd()
   const nonce = randomBytes(16)
   const ping = encodeFrame(FrameType.PING, 0, 7, Buffer.alloc(0), sessionCrc(nonce))
-  const heard: number[] = []
+  const received: number[] = []
   const ponged = Promise.withResolvers<void>()
   const decoder = new FrameDecoder({
     frame({ type }) {
-      heard.push(type)
+      received.push(type)
       if (type === FrameType.PONG) ponged.resolve()
     },
     data: () => {},
@@ -145,5 +145,5 @@ test('said again although it was heard, it begins nothing anew and ends nothing'
   stream.on('data', (chunk: Buffer) => decoder.push(chunk))
   stream.write(Buffer.concat([hello(1, nonce), hello(1, nonce), ping]))
   await ponged.promise
-  expect(heard).toEqual([FrameType.WELCOME, FrameType.PONG])
+  expect(received).toEqual([FrameType.WELCOME, FrameType.PONG])
 })

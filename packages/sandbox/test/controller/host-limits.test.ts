@@ -22,13 +22,13 @@ describe('the disk breaker', () => {
         const told: boolean[] = []
         const breaker = createDiskBreaker({
           floor,
-          look: async () => free,
+          measure: async () => free,
           onChange: (open) => told.push(open),
         })
         let open = false
         const expected: boolean[] = []
         for (free of seen) {
-          await breaker.look()
+          await breaker.measure()
           const low = free.bytes < floor.bytes || free.files < floor.files
           const plenty = free.bytes >= floor.bytes * 1.25 && free.files >= floor.files * 1.25
           const now: boolean = open ? !plenty : low
@@ -48,15 +48,15 @@ describe('the disk breaker', () => {
     const changes: boolean[] = []
     const breaker = createDiskBreaker({
       floor,
-      look: async () => answers.shift(),
+      measure: async () => answers.shift(),
       onChange: (open) => changes.push(open),
       blindMs: 50,
     })
-    await breaker.look()
-    await breaker.look()
+    await breaker.measure()
+    await breaker.measure()
     expect(breaker.state().open).toBe(true)
     await sleep(60)
-    await breaker.look()
+    await breaker.measure()
     expect(breaker.state().open).toBe(false)
     expect(changes).toEqual([true, false])
   })
@@ -71,7 +71,7 @@ describe('the disk breaker', () => {
     const states: boolean[] = []
     const breaker = createDiskBreaker({
       floor,
-      look: async () => {
+      measure: async () => {
         const answer = answers.shift()
         if (answer instanceof Error) throw answer
         return answer
@@ -79,7 +79,7 @@ describe('the disk breaker', () => {
       onChange: () => {},
     })
     while (answers.length > 0) {
-      await breaker.look()
+      await breaker.measure()
       states.push(breaker.state().open)
     }
     expect(states).toEqual([true, true, true, false])

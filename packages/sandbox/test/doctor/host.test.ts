@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { judgeHost, judgeRoom, judgeSetting } from '../../src/doctor/host.ts'
 
 test.each([
-  ['a file', 'core', 'ok', 'no program of the host hears of a crash'],
-  ['a file elsewhere', '/var/crash/core.%p', 'ok', 'no program of the host hears of a crash'],
+  ['a file', 'core', 'ok', 'no program of the host is started by a crash'],
+  ['a file elsewhere', '/var/crash/core.%p', 'ok', 'no program of the host is started by a crash'],
   ['a program', '|/usr/lib/systemd/systemd-coredump %P', 'failed', 'those of sandboxes do not'],
   ['a socket, which knows no limit', '@/run/coredump.socket', 'failed', 'one in a sandbox too'],
 ])('core_pattern is %s', (_what, pattern, state, words) => {

@@ -28,7 +28,7 @@ interface Way {
 }
 
 async function open(options: Partial<EgressOptions>, userId = 'ann'): Promise<Way> {
-  const egress = watchedEgress({ lookAgainMs: 5, ...options })
+  const egress = watchedEgress({ recheckMs: 5, ...options })
   const proxy = createServer({ allowHalfOpen: true }, (socket) => void egress.forUser(userId).serve(socket))
   proxy.listen(0, '127.0.0.1')
   await once(proxy, 'listening')

@@ -15,7 +15,7 @@ function beating(change: Partial<HeartbeatOptions> = {}) {
     paused: () => false,
     ping: () => {
       seen.pings.push(performance.now())
-      if (seen.answers) setImmediate(() => heartbeat.heard())
+      if (seen.answers) setImmediate(() => heartbeat.received())
     },
     lost: (ms) => seen.lost.push(ms),
     ...change,
@@ -48,7 +48,7 @@ test('nothing is asked while bytes come by themselves', async () => {
   const { heartbeat, seen } = beating()
   const until = performance.now() + EVERY_MS * 8
   while (performance.now() < until) {
-    heartbeat.heard()
+    heartbeat.received()
     await new Promise((resolve) => setImmediate(resolve))
   }
   expect(seen.pings).toEqual([])
@@ -85,7 +85,7 @@ test('this process standing still is not taken for the other side’s silence', 
       setImmediate(() => {
         const until = performance.now() + EVERY_MS * 5
         while (seen.pings.length === 1 && performance.now() < until);
-        setImmediate(() => setImmediate(() => heartbeat.heard()))
+        setImmediate(() => setImmediate(() => heartbeat.received()))
       })
     },
   })

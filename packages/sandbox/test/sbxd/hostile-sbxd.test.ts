@@ -44,12 +44,12 @@ class HostileSbxd {
   }
 
   async welcome(before = Buffer.alloc(0)): Promise<void> {
-    let heard = Buffer.alloc(0)
+    let received = Buffer.alloc(0)
     for await (const chunk of this.#stream.iterator({ destroyOnReturn: false })) {
-      heard = Buffer.concat([heard, chunk as Buffer])
-      if (heard.length >= RESYNC_BYTES + HEADER_BYTES + 62) break
+      received = Buffer.concat([received, chunk as Buffer])
+      if (received.length >= RESYNC_BYTES + HEADER_BYTES + 62) break
     }
-    const nonce = heard.subarray(RESYNC_BYTES + HEADER_BYTES + 10, RESYNC_BYTES + HEADER_BYTES + 26)
+    const nonce = received.subarray(RESYNC_BYTES + HEADER_BYTES + 10, RESYNC_BYTES + HEADER_BYTES + 26)
     const welcome = new ByteWriter()
       .bytes(nonce)
       .bytes(randomBytes(16))

@@ -83,7 +83,7 @@ export class CircuitBreaker {
   #unavailable(): SandboxError {
     return new SandboxError(
       'engine_unavailable',
-      `${this.#reason()} It is asked again by itself; try again later.`,
+      `${this.#reason()} It is retried automatically; try again later.`,
     )
   }
 

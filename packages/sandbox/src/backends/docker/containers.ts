@@ -160,7 +160,7 @@ export class Containers {
   /** Any container, also one that is not ours. */
   #find(idOrName: string, signal?: AbortSignal): Promise<Docker.ContainerInspectInfo | undefined> {
     return this.#engine.call(
-      'look at the sandbox',
+      'inspect the sandbox',
       DEADLINE.read,
       (docker, inner) => absentIf404(docker.getContainer(idOrName).inspect({ abortSignal: inner })),
       signal,
@@ -232,7 +232,7 @@ export class Containers {
 }
 
 function removed(): SandboxError {
-  return new SandboxError('sandbox_lost', 'The sandbox is gone from the Docker engine.')
+  return new SandboxError('sandbox_lost', 'The sandbox no longer exists on the Docker engine.')
 }
 
 /**

@@ -43,7 +43,7 @@ export async function hasImage(
   at: { dockerHost?: string; tls?: EngineTls },
 ): Promise<boolean> {
   const engine = createEngine(parseDockerHost(at.dockerHost, at.tls))
-  const found = await engine.call('look for the sandbox image', DEADLINE.read, (docker) =>
+  const found = await engine.call('find the sandbox image', DEADLINE.read, (docker) =>
     absentIf404(docker.getImage(image).inspect()),
   )
   return found !== undefined

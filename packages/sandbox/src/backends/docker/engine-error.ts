@@ -45,7 +45,7 @@ export function toSandboxError(error: unknown, address: EngineAddress, doing: st
     code === 'ENOTSOCK'
   ) {
     const what = isGate(address)
-      ? `engine-gate, the way to the Docker engine, does not answer at ${address.shown} (${code}). It is started again by itself; if it stays away, look at its log.`
+      ? `engine-gate, which passes requests on to the Docker engine, does not answer at ${address.shown} (${code}). It is restarted automatically; if it stays unreachable, check its log.`
       : `No Docker engine answers at ${address.shown} (${code}). Start it, for example with "sudo systemctl start docker", or point DOCKER_HOST at one that runs.`
     return new SandboxError('engine_unavailable', what, { cause: error, unreachable: true })
   }
@@ -53,7 +53,7 @@ export function toSandboxError(error: unknown, address: EngineAddress, doing: st
   const whose = isGate(address) ? 'engine-gate' : 'the Docker engine'
   return new SandboxError(
     'engine_unavailable',
-    `The connection to ${whose} at ${address.shown} broke while trying to ${doing}: ${detail}. Try again; if it stays, look at the log of ${whose}.`,
+    `The connection to ${whose} at ${address.shown} broke while trying to ${doing}: ${detail}. Try again; if it persists, check the log of ${whose}.`,
     { cause: error, unreachable: true },
   )
 }
@@ -67,7 +67,7 @@ function fromAnswer(answer: EngineAnswer, doing: string, cause: unknown): Sandbo
   ) {
     return new SandboxError(
       'sandbox_lost',
-      `The sandbox is gone from the Docker engine: ${answer.message}.`,
+      `The sandbox no longer exists on the Docker engine: ${answer.message}.`,
       { cause },
     )
   }
@@ -136,7 +136,7 @@ export function missingImage(reference: string, cause?: unknown): SandboxError {
 export function deadlineError(address: EngineAddress, doing: string, ms: number): SandboxError {
   return new SandboxError(
     'engine_unavailable',
-    `The Docker engine at ${address.shown} did not ${doing} within ${Math.round(ms / 1000)} s. It may be overloaded or stuck; try again, then look at its log.`,
+    `The Docker engine at ${address.shown} did not ${doing} within ${Math.round(ms / 1000)} s. It may be overloaded or stuck; try again, then check its log.`,
   )
 }
 

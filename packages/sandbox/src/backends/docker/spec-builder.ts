@@ -78,9 +78,9 @@ export function createImageIds(
   extensions: Readonly<Record<string, string>>,
   names: Map<string, string>,
 ): (reference: string, signal?: AbortSignal) => Promise<string> {
-  const look = (reference: string, signal?: AbortSignal): Promise<Docker.ImageInspectInfo | undefined> =>
+  const findImage = (reference: string, signal?: AbortSignal): Promise<Docker.ImageInspectInfo | undefined> =>
     engine.call(
-      'look for the sandbox image',
+      'find the sandbox image',
       DEADLINE.read,
       (docker) => absentIf404(docker.getImage(reference).inspect()),
       signal,
@@ -88,8 +88,8 @@ export function createImageIds(
   return async (reference, signal) => {
     const extension = extensions[reference]
     const [image, extended] = await Promise.all([
-      look(reference, signal),
-      extension === undefined ? undefined : look(extension, signal),
+      findImage(reference, signal),
+      extension === undefined ? undefined : findImage(extension, signal),
     ])
     if (image === undefined) throw missingImage(reference)
     names.set(image.Id, reference)

@@ -47,13 +47,13 @@ export function createVolumeCopies(options: {
     exists: async (name) => (await volumeLabels(engine, name)) !== undefined,
     async *read(name) {
       if ((await volumeLabels(engine, name)) === undefined)
-        throw new SandboxError('sandbox_lost', `There is no volume ${name} any more.`)
+        throw new SandboxError('sandbox_lost', `Volume ${name} no longer exists.`)
       yield* unpack(name, await helper(name, 'read'))
     },
     async write({ name, labels }, tar) {
       if (!isOurs(deployment, labels)) throw notOurs(name)
       if ((await volumeLabels(engine, name)) !== undefined)
-        throw new SandboxError('exists', `There is a volume ${name} already.`)
+        throw new SandboxError('exists', `Volume ${name} exists already.`)
       await engine.call('make a volume', DEADLINE.change, (docker, abortSignal) =>
         docker.createVolume({ Name: name, Driver: 'local', Labels: labels, abortSignal }),
       )

@@ -60,7 +60,7 @@ export async function volumeLabels(
   signal?: AbortSignal,
 ): Promise<Record<string, string> | undefined> {
   const volume = await engine.call(
-    'look at the volume',
+    'inspect the volume',
     DEADLINE.read,
     (docker, inner) => absentIf404(docker.getVolume(name).inspect({ abortSignal: inner })),
     signal,

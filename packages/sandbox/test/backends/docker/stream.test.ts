@@ -78,9 +78,9 @@ test('is a duplex: output without framing, input as it is, half-close both ways'
   const [ours, engine] = duplexPair()
   const errors: string[] = []
   const stream = unframed(ours, { onStderr: (bytes) => errors.push(bytes.toString()) })
-  const heard = text(engine)
+  const received = text(engine)
   stream.end('to sbxd')
-  expect(await heard).toBe('to sbxd')
+  expect(await received).toBe('to sbxd')
   engine.write(framed(['stderr', Buffer.from('last word')]))
   engine.end(framed(['stdout', Buffer.from('from sbxd')]))
   expect(await text(stream)).toBe('from sbxd')
