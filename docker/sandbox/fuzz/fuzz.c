@@ -163,7 +163,7 @@ int __wrap_bind(int fd, const struct sockaddr *at, socklen_t length)
     return 0;
 }
 
-/* Of this machine only our own listener is there. */
+/* Only our own listener exists on this machine. */
 int __real_connect(int fd, const struct sockaddr *to, socklen_t length);
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t length);
 int __wrap_connect(int fd, const struct sockaddr *to, socklen_t length)
@@ -355,7 +355,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     dup2(out[1], 1);
     supervisor_init();
     send_hello(0);
-    /* What the seeds name. */
+    /* Names in the seeds. */
     memset(boot_id, 0x42, sizeof boot_id);
     return 0;
 }

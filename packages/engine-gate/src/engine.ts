@@ -8,7 +8,9 @@ import { connect as connectTls } from 'node:tls'
 import type { EngineAddress } from '@sandlot/sandbox/backends/docker/connection'
 import { Refusal } from './refusal.ts'
 
-/** Requests at once; the others are queued. The engine serves lists and inspects under locks anyway. */
+/**
+ * Requests at once; the others are queued. The engine serves lists and inspects under locks anyway.
+ */
 const AT_ONCE = 64
 const ANSWER_MS = 120_000
 const ATTACH_MS = 15_000

@@ -41,7 +41,10 @@ export class Ownership {
     this.#most = most
   }
 
-  /** The slot of our container with this full id. @throws Refusal 404 when it is not ours or missing. */
+  /**
+   * The slot of our container with this full id. @throws Refusal 404 when it is not ours or
+   * missing.
+   */
   async slotOf(client: Client, id: string): Promise<string> {
     if (!this.#slots.has(id)) await this.inspect(client, id)
     return this.#slots.get(id) ?? ''

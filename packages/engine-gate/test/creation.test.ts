@@ -255,7 +255,7 @@ describe('one text has one reading', () => {
   })
 })
 
-describe('A06 whose it is is never the client’s word', () => {
+describe('A06 the client never decides the owner', () => {
   test('another deployment’s label is overwritten', () => {
     const body = template()
     const spoofed = {
@@ -319,7 +319,7 @@ test('no mutation of a valid create changes what reaches the engine', () => {
         expect(error).toBeInstanceOf(Refusal)
         return
       }
-      // What may differ are limits below the ceiling, the uid and such: filled in again, it is the
+      // Limits below the ceiling, the uid and the like may differ: filled in again, the body is the
       // template.
       const { slot, uid } = judge(text)
       const given = JSON.parse(text) as {

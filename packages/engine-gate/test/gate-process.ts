@@ -7,7 +7,7 @@ import { answers } from '../src/gate.ts'
 
 export interface GateProcess {
   child: ChildProcess
-  /** What it said so far. */
+  /** Its output so far. */
   log(): string
 }
 

@@ -343,7 +343,7 @@ describe('a request has one length and one body', () => {
       expect((await ask('POST', `/v1.41/containers/${OURS}/start`, text)).status, text).toBe(403)
     expect(engine.changes()).toEqual([])
   })
-  test('garbage behind a good request does not reach the engine', async () => {
+  test('garbage after a good request does not reach the engine', async () => {
     const socket = await openRaw(gate.socket)
     socket.write(`${requestText('GET', '/_ping')}\0\0POST /v1.41/build HTTP/1.1\r\n\r\n`)
     await once(socket.resume(), 'end')

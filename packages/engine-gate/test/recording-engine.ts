@@ -33,7 +33,7 @@ export interface RecordingEngine {
   requests: Recorded[]
   /** Only what is not a GET. */
   changes(): Recorded[]
-  /** What happens on an attach that was let through. Default: nothing is sent. */
+  /** Called for an admitted attach. Default: nothing is sent. */
   onAttach(handle: (socket: Socket, head: Buffer) => void): void
   /** Answers this to what is not a GET, until called without one. */
   fail(answer?: [status: number, message: string]): void
@@ -80,7 +80,7 @@ function answer({ method, url }: Recorded): [number, unknown] {
   if (path === '/containers/create') return [201, { Id: NEW_CONTAINER, Warnings: [] }]
   if (path === '/volumes/create') return [201, {}]
   const inspected = /^\/containers\/([^/]+)\/json$/.exec(path)?.[1] ?? ''
-  // As the engine does it: by id, by a beginning of the id, by name.
+  // Like the engine: by id, by a beginning of the id, by name.
   const id =
     NAMES[inspected] ?? Object.keys(LABELS).find((known) => inspected !== '' && known.startsWith(inspected))
   if (id !== undefined)

@@ -9,8 +9,8 @@ import { join } from 'node:path'
 const ACCEPTS = '00010000'
 
 /**
- * The one process called `name` that listens at `path`. Undefined where it cannot be told: it is on
- * another machine, in another network namespace or somebody else's, or there are several.
+ * The only process called `name` that listens at `path`. Undefined where it is unknown: on another
+ * machine, in another network namespace, another user's, or one of several.
  */
 export function listenerAt(path: string, name: string): number | undefined {
   const sockets = new Set(

@@ -10,7 +10,7 @@ const FOLDER = new URL('peers/', import.meta.url)
 /** The sandbox image without sbxd as its first process: both libraries bring one of their own. */
 const IMAGE = 'sandlot/bench-peer:latest'
 
-/** As much of `@mastra/docker` as is called. */
+/** Used part of `@mastra/docker`. */
 interface MastraSandbox {
   start(): Promise<void>
   destroy(): Promise<void>
@@ -20,7 +20,7 @@ interface MastraModule {
   DockerSandbox: new (options: { image: string; network: string }) => MastraSandbox
 }
 
-/** As much of `@openai/agents-core/sandbox/local` as is called. */
+/** Used part of `@openai/agents-core/sandbox/local`. */
 interface AgentsSession {
   exec(args: { cmd: string }): Promise<{ exitCode?: number | null }>
   close(): Promise<void>

@@ -1,6 +1,6 @@
 /**
- * What every example begins with: a deployment whose key and ledger are kept in a folder, so that
- * it is found again.
+ * Setup of every example: a deployment whose key and ledger are stored in a folder, so that it is
+ * found again.
  */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -45,8 +45,7 @@ beforeAll(async () => {
   await mkdir(installed, { recursive: true })
   await run('tar', ['-xzf', join(project, tarball), '--strip-components=1', '-C', installed])
   manifest = await manifestOf(installed)
-  // As an installation does it, without asking a registry: what the packed manifest names, and
-  // nothing that it does not.
+  // Like an installation without a registry: the names of the packed manifest, and no others.
   for (const name of Object.keys(manifest.dependencies)) {
     await mkdir(join(project, 'node_modules', name, '..'), { recursive: true })
     await symlink(join(PACKAGE, 'node_modules', name), join(project, 'node_modules', name))

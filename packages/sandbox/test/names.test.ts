@@ -59,7 +59,7 @@ test.each([
   expect(parseName('d', name)).toBeUndefined()
 })
 
-test('an owner tag tells users apart and depends on the key', () => {
+test('an owner tag distinguishes users and depends on the key', () => {
   expect(ownerTag(key, 'ann')).toMatch(/^[0-9a-f]{16}$/)
   expect(ownerTag(key, 'ann')).not.toBe(ownerTag(key, 'bob'))
   expect(ownerTag(key, 'ann')).not.toBe(ownerTag(new Uint8Array(32), 'ann'))

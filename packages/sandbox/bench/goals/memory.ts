@@ -45,8 +45,7 @@ async function pidOf(container: string): Promise<number> {
 }
 
 export async function idleMemory({ deployment, many }: BenchContext): Promise<Result[]> {
-  // What the engine's heap grows by for the first of its containers, it keeps: nobody is to pay for
-  // the others.
+  // The engine keeps the heap growth of its first container: no candidate is charged for it.
   await inContainers(many, 'sleep', 'infinity')
   const fixture = await deployment()
   const sandboxes = fixture.controller()

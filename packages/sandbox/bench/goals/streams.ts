@@ -107,7 +107,7 @@ export async function gigabyte({ sandboxes, docker }: BenchContext): Promise<Res
   ]
 }
 
-/** VmRSS in MiB of the engine's process; not a number where it cannot be told which one that is. */
+/** VmRSS in MiB of the engine's process; NaN where it is unknown. */
 function engineMemory(): number {
   const address = parseDockerHost(testConfig.dockerHost)
   const pid = address.kind === 'unix' ? listenerAt(address.socketPath, 'dockerd') : undefined

@@ -25,7 +25,9 @@ import { slotFor } from './slots.ts'
 export interface Patience {
   /** Creating or starting a sandbox, once it has a slot in the start gate. Default 120,000. */
   startMs?: number
-  /** Waiting for that slot: on a slow machine two hundred others may come first. Default 900,000. */
+  /**
+   * Waiting for that slot: on a slow machine two hundred others may come first. Default 900,000.
+   */
   lineMs?: number
   /**
    * Waiting for an unreachable engine, by all callers together: its gate is restarted within
@@ -77,7 +79,9 @@ interface Connection {
   profile: SandboxProfile
 }
 
-/** Opens streams to users' sandboxes. A sandbox it resolves with is proved and has its egress open. */
+/**
+ * Opens streams to users' sandboxes. A sandbox it resolves with is proved and has its egress open.
+ */
 export class Connecting {
   readonly #context: ConnectingContext
   readonly #startMs: number

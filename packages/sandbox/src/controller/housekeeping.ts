@@ -147,7 +147,9 @@ async function takeOver<T extends { userId: string }>(
   return wanted.filter(({ userId }) => ours.has(userId))
 }
 
-/** Containers paused from outside while in use: by an operator, or an engine that crashed half-way. */
+/**
+ * Containers paused from outside while in use: by an operator, or an engine that crashed half-way.
+ */
 async function resumePaused(claimed: readonly Claimed[], options: HousekeepingOptions): Promise<void> {
   const live = new Map(
     options.userSandboxes

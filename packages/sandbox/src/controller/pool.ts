@@ -15,13 +15,17 @@ import { drain, hasPoolName, openWarm, type Warm, type WarmContext } from './war
 export interface PoolOptions {
   /** Warm sandboxes for users who have none yet; `auto` follows the demand; 0 = none. */
   size: number | 'auto'
-  /** Minimum milliseconds between two starts, and after a claim (there at most 250). Default 1,000. */
+  /**
+   * Minimum milliseconds between two starts, and after a claim (there at most 250). Default 1,000.
+   */
   everyMs?: number
   /** Milliseconds after the controller's start before the first one is created. Default 10,000. */
   delayMs?: number
 }
 
-/** After a claim the engine is left to that user's first command for at most so many milliseconds. */
+/**
+ * After a claim the engine is left to that user's first command for at most so many milliseconds.
+ */
 const AFTER_CLAIM_MS = 250
 
 /** Milliseconds before each try to pause a new sandbox, in which work may still be in progress. */
@@ -52,7 +56,9 @@ export class Pool {
   readonly #ready: Warm[] = []
   /** Slots that are created, adopted or removed right now. */
   readonly #busy = new Set<string>()
-  /** Our slots whose stream broke: not adopted again, they would stay taken until the lease expires. */
+  /**
+   * Our slots whose stream broke: not adopted again, they would stay taken until the lease expires.
+   */
   readonly #dropped = new Set<string>()
   readonly #closing = new AbortController()
   #filling: Promise<void> | undefined
@@ -253,7 +259,10 @@ export class Pool {
     this.#target.made(performance.now() - started)
   }
 
-  /** Removes an unusable slot, unless another controller has it by now; adopts it again if that fails. */
+  /**
+   * Removes an unusable slot, unless another controller has it by now; adopts it again if that
+   * fails.
+   */
   async #removeFailed(slot: LedgerSlot, why: unknown): Promise<void> {
     if (why instanceof SandboxError && why.code === 'fenced') return
     try {

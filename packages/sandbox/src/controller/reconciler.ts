@@ -6,7 +6,9 @@ import type { SharedEngine } from './shared-engine.ts'
 import { generation } from './slots.ts'
 
 interface ReconcileOptions extends ContainerOptions {
-  /** Milliseconds for which something must be seen repeatedly before it is removed. Default 120,000. */
+  /**
+   * Milliseconds for which something must be seen repeatedly before it is removed. Default 120,000.
+   */
   graceMs?: number
   /** Work on a user's containers happens under this lock. */
   locked: (userId: string, work: () => Promise<void>) => Promise<void>
@@ -123,7 +125,10 @@ async function finishRemoval(row: LedgerSlot, options: ReconcileOptions): Promis
   await ledger.release(row.slot)
 }
 
-/** Finishes a claim interrupted before its rename, or a replacement before the older container was removed. */
+/**
+ * Finishes a claim interrupted before its rename, or a replacement before the older container was
+ * removed.
+ */
 async function finishClaim(row: LedgerSlot, options: ReconcileOptions): Promise<void> {
   const { backend, ledger, deploymentId } = options
   const { userId } = row

@@ -14,7 +14,7 @@ interface Together {
   job: string
   /** Shell text of other commands, one after the other; each succeeds. */
   commands: readonly string[]
-  /** What the job printed in the end. */
+  /** Final output of the job. */
   printed: string
 }
 

@@ -58,7 +58,7 @@ export function backgroundTests({ it, sandbox, fixture }: Suite): void {
     expect((await finish(started)).cause).toBe('timeout')
   })
 
-  it('runs only so many jobs, and other commands beside them', async () => {
+  it('limits the number of jobs, and runs other commands next to them', async () => {
     const { bench, sandbox: own } = await Bench.start(fixture())
     const jobs = []
     for (let i = 0; i < MOST_JOBS; i++) jobs.push(await job(own, 'read -r -t 300 < <(sleep 300)'))

@@ -91,8 +91,7 @@ export function commandTests({ it, sandbox }: Suite): void {
       (error: unknown) => error,
     )
     expect(await finish(command)).toMatchObject({ out: 'first\n', code: 0 })
-    // What nobody reads any more is thrown away, so the rest may still be taken before the end is
-    // known.
+    // Unread output is discarded, so the rest may still be read before the end is known.
     if ((await outcome) !== 'written') expect(await outcome).toMatchObject({ code: 'cancelled' })
   })
 
@@ -125,7 +124,7 @@ export function commandTests({ it, sandbox }: Suite): void {
     expect(result.err).toBe('y'.repeat(count))
   })
 
-  it('stops a command whose output is not taken, and goes on when it is', async () => {
+  it('stops a command whose output is not read, and continues when it is', async () => {
     const box = sandbox()
     const command = await box.run({
       id: newId(),
@@ -137,7 +136,7 @@ export function commandTests({ it, sandbox }: Suite): void {
     await expect(sh(box, 'test -e flood-done')).resolves.toMatchObject({ code: 0 })
   })
 
-  it('stops a command whose output is not acknowledged, and goes on when it is', async () => {
+  it('stops a command whose output is not acknowledged, and continues when it is', async () => {
     const box = sandbox()
     const command = await box.run({
       id: newId(),

@@ -54,7 +54,7 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
     return sandbox
   }
 
-  it('tells what the sandbox uses', async () => {
+  it('reports the usage of the sandbox', async () => {
     const sandbox = await limited()
     await sh(sandbox, 'head -c 3M /dev/zero >three; mkdir a; : >a/b')
     const command = await sandbox.run({ id: newId(), command: 'sleep 100', autoAcknowledge: true })
@@ -145,8 +145,8 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
     await finish(program)
   })
 
-  // Where others' processes are seen too, a deleted file is known by its path, and none is known as
-  // long as this.
+  // On a host with visible processes of other users, a deleted file is identified by its path, and
+  // none has one this long.
   if (ownProcesses)
     it('a deleted file counts whose path was longer than any link can say', async () => {
       const sandbox = await limited()
@@ -186,9 +186,9 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
     })
   })
 
-  it('who does not write goes on', async () => {
+  it('a command that does not write continues', async () => {
     const sandbox = await limited()
-    // Writes to memory belong to no disk, so there nobody can tell who made them, and everybody is
+    // Writes to memory belong to no disk, so the writer is unknown there, and all commands are
     // ended.
     if ((await sh(sandbox, 'stat -f -c %T .')).out.trim() === 'tmpfs') return
     const quiet = await sandbox.run({
@@ -244,19 +244,19 @@ export function diskTests({ it, fixture, ownProcesses }: Suite): void {
     await sandbox.setDiskBudget(BUDGET)
   }
 
-  // Where others' processes are seen too, there may be more of them than one look has time for.
+  // A host with visible processes of other users may have more of them than one scan has time for.
   if (ownProcesses) {
-    it('who hides what it writes is ended while the host is short of disk, and who hides and sleeps is not', async () => {
+    it('a process that hides its bytes is ended while the host is short of disk, and one that hides and sleeps is not', async () => {
       await hides(await limited(), MAPPING)
     })
 
-    it('who holds what others wrote for him, and wrote nothing himself, is ended as well', async () => {
+    it('a process that holds bytes written by others, and wrote none itself, is ended as well', async () => {
       await hides(await limited(), WORKING)
     })
 
     // Without a journal the kernel charges who sets them with a write, so that this proves no more
     // than the row above.
-    it('who takes the room with attributes instead of bytes is ended as well', async ({ skip }) => {
+    it('a process that uses space by attributes instead of bytes is ended as well', async ({ skip }) => {
       const sandbox = await limited()
       const type = (await sh(sandbox, 'stat -f -c %T .')).out.trim()
       // Elsewhere users may set none, or they are kept in memory.

@@ -142,7 +142,7 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
       const { started, exit } = await running(`echo growing; ${treeOf(m)}`)
       await sleep((150 * round) / rounds)
       await started.cancel(0)
-      // What it is called is proven above; a runtime may have ended it itself.
+      // The cause's name is proven above; a runtime may have ended it itself.
       await exit
       expect(await survivors(sandbox(), m)).toEqual([])
     }
@@ -329,7 +329,7 @@ export function endingTests({ it, sandbox, bench, fixture, ownProcesses }: Suite
       await mine.remove()
     })
 
-    it('tells an out-of-memory kill from any other', async () => {
+    it('distinguishes an out-of-memory kill from any other', async () => {
       const small = await Bench.start(fixture(), {
         limits: { ...bench().spec.limits, memoryBytes: 512 * 1024 * 1024, tmpBytes: 8 * 1024 * 1024 },
       })

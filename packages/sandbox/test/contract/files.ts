@@ -9,7 +9,7 @@ const bytes = (text: string): Uint8Array => Buffer.from(text)
 const text = (data: Uint8Array): string => Buffer.from(data).toString()
 
 export function fileTests({ it, sandbox, fixture }: Suite): void {
-  it('writes with parents, reads, and tells about a file', async () => {
+  it('writes with parents, reads, and stats a file', async () => {
     const { files, workspace } = sandbox()
     await files.write('a/b/c.txt', bytes('hello'))
     expect(text(await files.read('a/b/c.txt'))).toBe('hello')
@@ -21,7 +21,7 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     expect(await files.stat('')).toMatchObject({ path: '', kind: 'directory' })
   })
 
-  it('tells about files of any date', async () => {
+  it('reports files of any date', async () => {
     const { files } = sandbox()
     const dates = { early: '1901-12-14', before: '1969-12-31 23:59:59.5 UTC', late: '2446-05-10' }
     for (const [name, date] of Object.entries(dates))
@@ -64,7 +64,7 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     expect(await unfinished()).toEqual(before)
   })
 
-  it('takes the place of nothing where that was said, also of what came meanwhile', async () => {
+  it('replaces nothing when asked not to, also not a file created in between', async () => {
     const { files } = sandbox()
     await files.write('taken', bytes('first'))
     const isNew = true
@@ -262,7 +262,7 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     await files.remove('where', { recursive: true })
   })
 
-  it('tells what changed since a snapshot, nearest to the top first', async () => {
+  it('reports changes since a snapshot, nearest to the top first', async () => {
     const { files } = sandbox()
     await sh(
       sandbox(),
@@ -319,7 +319,7 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     await sh(sandbox(), 'rm -rf many')
   })
 
-  it('tells in which of the watched directories something changed, by whomever', async () => {
+  it('reports in which of the watched directories any process changed something', async () => {
     const { files } = sandbox()
     await sh(sandbox(), 'mkdir -p watched/in watched/other/below; echo 1 > watched/in/file')
     const stop = new AbortController()

@@ -1,6 +1,6 @@
 /**
- * What a hostile command can do to the state that its shell hands on: bash is made to load this,
- * which writes any bytes into the memory that is meant for it and ends without another word.
+ * A hostile command against session state: bash is made to load this, which writes arbitrary bytes
+ * into the state's memory and exits.
  */
 export const FORGER = `
 #include <stdio.h>
@@ -36,7 +36,7 @@ function state(bytes: Uint8Array, claimed = bytes.length + 8, whole = 2): Uint8A
 const text = (value: string): Buffer => Buffer.from(value)
 const SIZE = 262_144
 
-/** What is written, and whether a session may take it. */
+/** The bytes, and whether a session may accept them. */
 export const FORGERIES: readonly { title: string; bytes: Uint8Array; taken: boolean }[] = [
   { title: 'nothing but zeros', bytes: state(text(''), 0, 0), taken: false },
   { title: 'an empty state', bytes: state(text('')), taken: false },
@@ -90,5 +90,5 @@ export const FORGERIES: readonly { title: string; bytes: Uint8Array; taken: bool
   },
 ]
 
-/** As many times the same short assignment as a state may have entries. */
+/** The same short assignment, as often as a state may have entries. */
 export const COPIES = state(text(`/\0${'LONG=1\0'.repeat(4_096)}`))

@@ -5,7 +5,7 @@ import { connectSandbox, type ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { deriveSandboxKey, deriveStateKey } from '../../src/controller/key.ts'
 import type { CommandExit, RunningCommand, RunRequest, Sandbox } from '../../src/sandbox.ts'
 
-/** What the suite needs of a backend under test. */
+/** Requirements of the suite for a backend under test. */
 export interface BackendFixture {
   backend: SandboxBackend
   /** A spec with a name, slot and volume of its own. */
@@ -32,7 +32,7 @@ export interface SuiteOptions {
 }
 
 const deploymentKey = randomBytes(32)
-/** What seals the sessions of a slot here. */
+/** Seals the sessions of a slot here. */
 export const stateKeyOf = (slot: string): Uint8Array => deriveStateKey(deploymentKey, slot)
 
 export const newId = (): string => randomBytes(16).toString('hex')

@@ -8,7 +8,7 @@ import { Bench, finish, newId, sh } from './harness.ts'
 
 const sha = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** What `seq 1 n` prints. */
+/** Output of `seq 1 n`. */
 const seq = (n: number): string => Array.from({ length: n }, (_, i) => `${i + 1}\n`).join('')
 
 export function outputTests({ it, sandbox, fixture }: Suite): void {
@@ -156,7 +156,7 @@ export function outputTests({ it, sandbox, fixture }: Suite): void {
     }
   })
 
-  it('ends with its own command, whatever else goes on writing into its pipe', async () => {
+  it('ends with its own command, even if another process keeps writing into its pipe', async () => {
     const box = sandbox()
     for (const policy of [{ kind: 'cut', head: 10, tail: 10 }, undefined] as const) {
       const name = `pipe-${newId()}`

@@ -115,7 +115,7 @@ export function portTests({ it, sandbox, ownProcesses }: Suite): void {
     await other.cancel(0)
   })
 
-  it('tells the ports on which programs listen, where it has its own', async () => {
+  it('lists the ports on which programs listen, where it has its own', async () => {
     const { port, server } = await listening(serve(ECHO))
     const all = await listening(serve(ECHO, 'AF_INET6', '::'))
     const known = await sandbox().ports()

@@ -97,7 +97,7 @@ export function sessionTests({ it, sandbox, fixture }: Suite): void {
     expect((await run('basename "$PWD"')).out).toBe('stays\n')
   })
 
-  it('begins in the workspace when the directory is gone, and says so', async () => {
+  it('begins in the workspace when the directory is missing, and reports it', async () => {
     const name = newId()
     const run = session(name)
     await run('mkdir -p gone/er; cd gone/er')
@@ -174,7 +174,7 @@ export function sessionTests({ it, sandbox, fixture }: Suite): void {
     expect((await session(others[0])('echo "${N-forgotten}"')).out).toBe('forgotten\n')
   })
 
-  it('goes on after a stop and a start, and forgets at a reset', async () => {
+  it('continues after a stop and a start, and forgets at a reset', async () => {
     const { bench, sandbox: first } = await Bench.start(fixture())
     const { backend } = fixture()
     await sh(first, 'mkdir project; cd project; export A="x\ny"; unset LANG', { session: 'one' })
@@ -247,7 +247,7 @@ export function sessionTests({ it, sandbox, fixture }: Suite): void {
     expect((await greatestKiB(box)) - before).toBeLessThan(64 * 1024)
   })
 
-  it('forgets what a program would have gone on with that could not be started', async () => {
+  it('forgets the state of a program that could not be started', async () => {
     const run = session()
     await run('export A=1')
     const killed = await run('shopt -s execfail; export A=2; exec /nothing/there 2>/dev/null; kill -9 $$')

@@ -73,7 +73,7 @@ export function terminalTests({ it, sandbox, fixture }: Suite): void {
     expect((await screen.end()).code).toBe(5)
   })
 
-  it('tells the foreground when its size changes', async () => {
+  it('notifies the foreground when its size changes', async () => {
     const screen = await open('trap "stty size; exit 6" WINCH; echo ready; while :; do sleep 0.02; done')
     await screen.sees('ready')
     await screen.command.resize({ rows: 50, columns: 132 })
@@ -102,7 +102,7 @@ export function terminalTests({ it, sandbox, fixture }: Suite): void {
     expect(screen.text()).toContain(createHash('sha256').update(data).digest('hex'))
   })
 
-  it('goes on for another controller at every byte', async () => {
+  it('continues for another controller at every byte', async () => {
     const { bench: mine, sandbox: first } = await Bench.start(fixture())
     const id = newId()
     const expected = Array.from({ length: 20_000 }, (_, i) => `${i + 1}\r\n`).join('')
@@ -110,7 +110,7 @@ export function terminalTests({ it, sandbox, fixture }: Suite): void {
     await first.run({ id, command: 'stty -echo; seq 20000; read -r x; echo "got $x"', terminal: SIZE })
     let text = ''
     let current = first
-    /** Another controller goes on, up to this many bytes at least, or to the end. */
+    /** Another controller continues, up to this many bytes at least, or to the end. */
     const follow = async (wanted: number, typed?: string): Promise<void> => {
       await current.close()
       current = await mine.connect()
@@ -122,7 +122,7 @@ export function terminalTests({ it, sandbox, fixture }: Suite): void {
       if (text.length >= wanted) return
       for await (const chunk of command.output) {
         expect(chunk.offset).toBe(text.length)
-        // What is left of a piece is forgotten here, and comes again to the next one.
+        // The rest of a piece is discarded here, and sent again to the next one.
         text += Buffer.from(chunk.data.subarray(0, wanted - text.length)).toString()
         command.acknowledge({ stdout: text.length })
         if (text.length >= wanted) break

@@ -1,7 +1,4 @@
-/**
- * Several controllers say HELLO to one sbxd at once: every one of them hears how it ended, and
- * soon.
- */
+/** Several controllers send HELLO to one sbxd at once: every one of them learns the result soon. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -64,7 +61,7 @@ function hello(epoch: number, nonce: Buffer): Buffer {
   return encodeFrame(FrameType.HELLO, FLAG.INSTALL, 0, payload.done(), HELLO_CRC)
 }
 
-/** What sbxd answers to HELLOs of these epochs in one write: the type, and whose nonce is in it. */
+/** sbxd's answers to HELLOs of these epochs in one write: the type, and whose nonce is in it. */
 async function answers(epochs: readonly number[]): Promise<string[]> {
   const stream = sbxd()
   const nonces = epochs.map(() => randomBytes(16))
@@ -129,7 +126,7 @@ test('a HELLO that another one’s half-written frame swallows is said again', a
   expect(welcome.bootId).toBe(first.bootId)
 }, 120_000)
 
-test('said again although it was received, it begins nothing anew and ends nothing', async () => {
+test('repeated although it was received, it restarts nothing and ends nothing', async () => {
   const stream = sbxd()
   const nonce = randomBytes(16)
   const ping = encodeFrame(FrameType.PING, 0, 7, Buffer.alloc(0), sessionCrc(nonce))

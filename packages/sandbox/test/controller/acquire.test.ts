@@ -1,4 +1,4 @@
-/** Who gets a sandbox when many ask at once: of several controllers, and in a line that is long. */
+/** Many acquires at once: of several controllers, and in a long queue. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import fc from 'fast-check'
@@ -80,7 +80,7 @@ test('two controllers that make first sandboxes at once make one per user, in wh
         expect(await own.engine.backend.inventory.volumes.list()).toHaveLength(users.length)
         expect(await own.problems(0)).toEqual([])
       } finally {
-        // Whatever a controller still does goes on by itself.
+        // A controller's remaining work continues by itself.
         over = true
         void scheduler.waitIdle()
         await own.dispose()

@@ -40,7 +40,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** How it failed, and after how many milliseconds. */
+/** Failure, and milliseconds until it. */
 async function failure(userId: string): Promise<{ ms: number; error: unknown }> {
   const began = performance.now()
   const error: unknown = await sandboxes.acquire(userId).catch((thrown: unknown) => thrown)
@@ -49,7 +49,7 @@ async function failure(userId: string): Promise<{ ms: number; error: unknown }> 
 
 const down = expect.objectContaining({ code: 'engine_unavailable', unreachable: true })
 
-test('all wait for it together, and who comes after that does not wait again', async () => {
+test('all wait for it together, and a later caller does not wait again', async () => {
   const first = failure('ann')
   await sleep(ENGINE_MS / 2)
   const second = failure('bob')
@@ -60,7 +60,7 @@ test('all wait for it together, and who comes after that does not wait again', a
   expect(cid.ms).toBeLessThan(ENGINE_MS / 2)
 })
 
-test('one that has answered meanwhile is waited for again', async () => {
+test('one that has answered in between is waited for again', async () => {
   await failure('ann')
   const engine = http.createServer((_, response) => response.writeHead(500).end('{"message":"not well"}'))
   await new Promise<void>((resolve) => engine.listen(socketPath, resolve))

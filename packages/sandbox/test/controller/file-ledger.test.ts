@@ -77,7 +77,7 @@ test('a folder that cannot be made is a typed error', async () => {
   await expect(ledger.list()).rejects.toMatchObject({ code: 'ledger' })
 })
 
-test('who only reads does not wait for the lock', async () => {
+test('a reader does not wait for the lock', async () => {
   const ledger = createFileLedger(file)
   await ledger.add(warmSlot('aaaaaaaa', 30_000))
   await symlink('somebody', `${file}.lock`)

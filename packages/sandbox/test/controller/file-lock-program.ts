@@ -1,6 +1,6 @@
 /**
- * `file-lock-program.ts <file> <times> <ms>`: takes the lock and tells in `<file>.story` when it is
- * in and out.
+ * `file-lock-program.ts <file> <times> <ms>`: takes the lock and writes to `<file>.story` when it
+ * enters and leaves.
  */
 import { appendFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -48,7 +48,7 @@ function holder(times: number, holdMs: number): ChildProcess {
 const story = async (): Promise<string[]> =>
   (await readFile(`${file}.story`, 'utf8').catch(() => '')).split('\n').filter((line) => line !== '')
 
-/** What a holder's name consists of. */
+/** Parts of a holder's name. */
 async function ownName(): Promise<{ pid: string; start: string; token: string; space: string }> {
   const name = await withFileLock(file, () => readlink(`${file}.lock`))
   const [pid = '', start = '', token = '', ...space] = name.split(' ')
@@ -85,7 +85,7 @@ test('of a process that lives it is waited for, to the limit; of one that was ki
   expect(await withFileLock(file, async () => 'free')).toBe('free')
 })
 
-test('a process id that is another’s by now, as behind a restart of its container, does not hold it', async () => {
+test('a reused process id, as after a restart of its container, does not hold it', async () => {
   const { pid, start, space } = await ownName()
   expect(start).toMatch(/^\d+$/)
   await symlink(`${pid} ${Number(start) - 1} aa ${space}`, `${file}.lock`)
@@ -130,7 +130,7 @@ test('processes that are killed at any time leave it to one at a time', async ()
     const seen = (await story()).length
     while ((await story()).length < seen + 10) await sleep(5)
   }
-  // Who was killed inside never comes out; of the others nobody goes in before it.
+  // A process killed inside never leaves; no other enters before it has the lock.
   let inside: string | undefined
   for (const line of await story()) {
     const [what, pid] = line.split(' ')

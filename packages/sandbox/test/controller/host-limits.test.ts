@@ -168,7 +168,7 @@ describe('everybody’s sandboxes', () => {
     ])
   })
 
-  test('where the host cannot be seen a sandbox that is in use tells', async () => {
+  test('a sandbox in use measures a host that is not visible', async () => {
     const { backend: whole } = fixture.engine
     const { hostDisk: _unseen, ...inventory } = whole.inventory
     const backend = { ...whole, inventory }
@@ -179,7 +179,7 @@ describe('everybody’s sandboxes', () => {
     expect(sandboxes.hostDisk().free?.bytes).toBeGreaterThan(0)
   })
 
-  test('the status tells what a sandbox uses of what it may', async () => {
+  test('the status shows the usage and the limits of a sandbox', async () => {
     const { sandboxes } = fixture.start()
     const ann = await sandboxes.acquire('ann')
     await ann.files.write('file', new Uint8Array(100_000))

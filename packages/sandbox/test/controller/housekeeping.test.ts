@@ -1,4 +1,4 @@
-/** What a controller does that nobody asks it for, when single sandboxes or calls fail. */
+/** A controller's periodic work, when single sandboxes or calls fail. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 
 import type { SandboxBackend } from '../../src/backend.ts'

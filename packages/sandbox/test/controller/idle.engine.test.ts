@@ -100,7 +100,7 @@ deployed(
     await expect.poll(() => stateOf(first), WAIT).toBe('paused')
     const { id } = await first.status('ann')
     await first.close()
-    // As one that was killed would have left it.
+    // The state that a killed one leaves.
     await docker('pause', id ?? '')
     const second = await maintained(fixture, { stopAfterMs: 300 }, { lookEveryMs: 100 })
     await expect.poll(() => stateOf(second), WAIT).toBe('stopped')
@@ -118,7 +118,7 @@ deployed('an operator’s pause of a sandbox that works is undone', async ({ fix
   expect((await running).output).toBe('done\n')
 })
 
-/** Where the freezer of a container is, on a host with cgroup v1 that lets us write there. */
+/** Path of a container's freezer, on a host with cgroup v1 that is writable to us. */
 const freezer = (id: string): string => join('/sys/fs/cgroup/freezer/docker', id, 'freezer.state')
 
 test.runIf(campaign.full)(

@@ -38,7 +38,7 @@ async function connected(heartbeatMs = 0): Promise<ConnectedSandbox> {
   return connectSandbox({ id, stream, key, epoch: 1, heartbeatMs })
 }
 
-/** The same engine, as slow as it is told. */
+/** The same engine, slowed down on demand. */
 function slow(pauseMs: number, resumeMs: number): SandboxBackend {
   const { backend } = fixture.engine
   return {

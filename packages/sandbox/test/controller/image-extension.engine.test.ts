@@ -7,7 +7,7 @@ import { createSandboxes } from '../../src/controller/sandboxes.ts'
 import { testConfig } from '../support/config.ts'
 import { deployed, docker, shell, type DockerFixture } from '../support/docker-fixture.ts'
 
-/** Under `tag`, with a file in it that tells it apart. */
+/** Tags an image with a file that identifies it. */
 async function build(fixture: DockerFixture, tag: string, from: string, word: string): Promise<void> {
   await writeFile(join(fixture.folder, 'Dockerfile'), `FROM ${from}\nUSER 0\nRUN echo ${word} >/etc/word`)
   await docker('build', '-q', '--network=none', '-t', tag, fixture.folder)
@@ -35,7 +35,7 @@ deployed(
       expect(await word()).toBe('base')
       expect(await backend.inventory.imageName?.(image)).toBe(extension)
       expect(await afterStop()).toBe('extended')
-      // Made anew: what stands on the one of before is not what this is.
+      // Rebuilt: an extension of the former image is not one of this.
       await build(fixture, image, testConfig.image, 'newer')
       expect(await afterStop()).toBe('newer')
       await build(fixture, extension, image, 'extended-again')

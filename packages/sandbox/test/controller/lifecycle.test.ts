@@ -116,7 +116,7 @@ test('a sandbox whose controller was killed and that no other one reattaches end
   }
 }, 60_000)
 
-/** What an operator's commands are given. */
+/** Parameters of an operator's commands. */
 function operator(): RemovalOptions & { warnings: unknown[] } {
   const warnings: unknown[] = []
   return {
@@ -325,8 +325,7 @@ describe('a crash', () => {
       for (const [n, had] of before.entries()) if (had) expect(now[n], `${when} ${count}`).toBe('known')
       await sandboxes.poolFilled()
       const left = await fixture.problems(2)
-      // Between a volume and its container nothing tells whether somebody used it: a person
-      // decides.
+      // Between a volume and its container nothing shows whether it was used: a person decides.
       expect(
         left.filter((text) => !text.endsWith('nobody’s')),
         `${when} ${count}`,
@@ -455,10 +454,7 @@ describe('whatever happens in whatever order', () => {
     }
     let now = next()
     await now.sandboxes.maintain()
-    /**
-     * Who has files; a container that is removed while the ledger is lost takes the knowledge
-     * along.
-     */
+    /** Users with files; a container removed while the ledger is lost takes the knowledge along. */
     const known = new Set<string>()
     const renew = async (): Promise<void> => {
       now = next()

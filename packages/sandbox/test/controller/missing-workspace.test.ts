@@ -24,7 +24,7 @@ const volumes = async (): Promise<string[]> =>
 const say = async (sandboxes: Sandboxes, command: string): Promise<string> =>
   (await shell(await sandboxes.acquire('ann'), command)).output.trim()
 
-/** As an operator does by hand. */
+/** Like an operator, by hand. */
 async function lose(sandboxes: Sandboxes): Promise<string> {
   const { volume } = (await fixture.ledger.find('ann')) ?? expect.fail()
   await sandboxes.stop('ann')

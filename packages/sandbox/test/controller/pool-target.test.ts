@@ -124,7 +124,7 @@ test('property: the slower a sandbox is made, the more are kept for the same cla
       }
       const quick = settle(0)
       const slow = settle(seconds * 1_000)
-      // As many claims as come while one is made, and until the next may be begun.
+      // Claims that arrive while one is created, and until the next may be started.
       expect(quick).toBe(bounded(Math.ceil(REFILL_MS / everyMs)))
       expect(slow).toBe(bounded(Math.ceil((REFILL_MS + seconds * 1_000) / everyMs)))
       expect(settle(0)).toBe(quick)

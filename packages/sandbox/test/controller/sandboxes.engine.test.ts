@@ -50,7 +50,7 @@ describe('acquire', () => {
     },
   )
 
-  deployed('names and labels say whose it is only to who has the key', async ({ fixture, expect }) => {
+  deployed('names and labels reveal the owner only with the key', async ({ fixture, expect }) => {
     const sandbox = await fixture.controller().acquire('ann')
     const slot = await fixture.ledger.find('ann')
     const name = claimedName(fixture.deployment, slot?.slot ?? '', ownerTag(fixture.deploymentKey, 'ann'), 1)
@@ -92,7 +92,7 @@ describe('acquire', () => {
     },
   )
 
-  deployed('who stops waiting is let go, and the others get it', async ({ fixture, expect }) => {
+  deployed('a caller that stops waiting is released, and the others get it', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
     const impatient = sandboxes.acquire('ann', AbortSignal.timeout(1))
     const patient = sandboxes.acquire('ann')
@@ -171,7 +171,7 @@ describe('a stream that drops while the container runs', () => {
   )
 })
 
-describe('a container changed behind our back', () => {
+describe('a container changed by someone else', () => {
   deployed('removed: the next acquire makes another round the same files', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()
     const before = await sandboxes.acquire('ann')
@@ -202,7 +202,7 @@ describe('a container changed behind our back', () => {
     expect(await say(fixture, 'echo awake')).toBe('awake')
   })
 
-  deployed('a running command whose container goes away ends as lost', async ({ fixture, expect }) => {
+  deployed('a running command whose container is removed ends as lost', async ({ fixture, expect }) => {
     const sandbox = await fixture.controller().acquire('ann')
     const command = await sandbox.run({ id: 'b'.repeat(32), command: 'sleep 300' })
     const exit = expect(command.exit).rejects.toMatchObject({ code: 'sandbox_lost' })
@@ -276,20 +276,23 @@ describe('what is kept', () => {
     },
   )
 
-  deployed('stop keeps the files; stopAll stops every sandbox; status tells', async ({ fixture, expect }) => {
-    const sandboxes = fixture.controller()
-    expect(await sandboxes.status('ann')).toEqual({ state: 'absent', connected: false, steps: [] })
-    await say(fixture, 'echo kept > file', sandboxes)
-    await say(fixture, 'true', sandboxes, 'bob')
-    expect(await sandboxes.status('ann')).toMatchObject({ state: 'running', connected: true })
-    await sandboxes.stop('ann')
-    expect(await sandboxes.status('ann')).toMatchObject({ state: 'stopped', connected: false })
-    await sandboxes.stop('ann')
-    expect(await say(fixture, 'cat file', sandboxes)).toBe('kept')
-    await sandboxes.stopAll()
-    expect(await docker('ps', '-q', '--filter', `label=sandlot.deployment=${fixture.deployment}`)).toBe('')
-    expect(await sandboxes.status('bob')).toMatchObject({ state: 'stopped', connected: false })
-  })
+  deployed(
+    'stop keeps the files; stopAll stops every sandbox; status shows it',
+    async ({ fixture, expect }) => {
+      const sandboxes = fixture.controller()
+      expect(await sandboxes.status('ann')).toEqual({ state: 'absent', connected: false, steps: [] })
+      await say(fixture, 'echo kept > file', sandboxes)
+      await say(fixture, 'true', sandboxes, 'bob')
+      expect(await sandboxes.status('ann')).toMatchObject({ state: 'running', connected: true })
+      await sandboxes.stop('ann')
+      expect(await sandboxes.status('ann')).toMatchObject({ state: 'stopped', connected: false })
+      await sandboxes.stop('ann')
+      expect(await say(fixture, 'cat file', sandboxes)).toBe('kept')
+      await sandboxes.stopAll()
+      expect(await docker('ps', '-q', '--filter', `label=sandlot.deployment=${fixture.deployment}`)).toBe('')
+      expect(await sandboxes.status('bob')).toMatchObject({ state: 'stopped', connected: false })
+    },
+  )
 
   deployed('reset kills everything and empties /tmp; the workspace stays', async ({ fixture, expect }) => {
     const sandboxes = fixture.controller()

@@ -1,4 +1,4 @@
-/** What of `acquire` and its reconnecting needs no engine: real sbxd as a child process. */
+/** `acquire` and reconnecting without an engine: real sbxd as a child process. */
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -84,9 +84,8 @@ test('a stream that breaks while its container starts ends nothing but the attem
       return stream
     },
     async start(id) {
-      // As an engine does that goes away between its answer to the attach and its answer to the
-      // start. In a turn of its own: behind a promise of node:fs Node loses what is thrown in a
-      // tick.
+      // An engine that disappears between its answers to the attach and to the start. In a turn of
+      // its own: after a promise of node:fs Node loses an exception of a tick.
       await sleep(1)
       if (breaks-- > 0) streams.at(-1)?.destroy(new Error('the connection was reset'))
       await sleep(1)
@@ -123,7 +122,7 @@ test('an aborted acquire starts nothing, and no rejection is left unhandled', as
   })
   const stopped = sandboxes.acquire('cid', AbortSignal.abort())
   await expect(stopped).rejects.toMatchObject({ code: 'cancelled' })
-  // A rejection that nobody hears would end the process, and fails this test.
+  // An unhandled rejection would end the process, and fails this test.
   await expect(sandboxes.acquire('dan')).rejects.toMatchObject({ code: 'engine_unavailable' })
   expect(asked).toHaveLength(1)
   await sandboxes.close()

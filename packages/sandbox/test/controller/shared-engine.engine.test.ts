@@ -1,4 +1,6 @@
-/** Two controllers on one Docker engine: whose a container is changes while a command runs in it. */
+/**
+ * Two controllers on one Docker engine: whose a container is changes while a command runs in it.
+ */
 import type { Sandboxes } from '../../src/controller/sandboxes.ts'
 import { deployed, shell } from '../support/docker-fixture.ts'
 

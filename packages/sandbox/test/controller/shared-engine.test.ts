@@ -16,12 +16,12 @@ const COMMAND = 'c'.repeat(32)
 const PATIENCE = { timeout: 30_000 }
 
 let fixture: FakeFixture
-/** Whose each user is; one that is not in it is nobody's. */
+/** Owner of each user; a missing one has none. */
 let owners: Map<string, string>
 let leader: string
-/** Who has asked others for room. */
+/** Controllers that have asked others for room. */
 let asked: string[]
-/** What each controller is told a loss by. */
+/** Callback of each controller for a loss. */
 let losses: Map<string, (userId: string) => void>
 
 beforeAll(async () => {
@@ -64,7 +64,7 @@ const stateOf = async (id: string): Promise<string | undefined> =>
 const warm = async (): Promise<string[]> =>
   (await fixture.ledger.list()).filter(({ state }) => state === 'warm').map(({ slot }) => slot)
 
-test('a user who changes hands keeps what runs: the next owner attaches to it, and the old one stays away', async () => {
+test('a user who moves to another controller keeps running commands: the next owner attaches to them, and the old one does not return', async () => {
   const often = { lookEveryMs: 20, idle: { pauseAfterMs: 0, stopAfterMs: 0 } }
   const [a, b] = [controller('a', often).sandboxes, controller('b', often).sandboxes]
   await Promise.all([a.maintain(), b.maintain()])
@@ -143,7 +143,7 @@ test('the one that leads fills the pool, all take from it, and what it makes is 
   expect((await sh(await b.acquire('ann'), 'echo here')).out).toBe('here\n')
   const taken = (await fixture.ledger.find('ann'))?.slot ?? ''
   expect(made).toContain(taken)
-  // The other one is told by sbxd, and makes up for it.
+  // The other one learns it from sbxd, and compensates.
   await expect.poll(async () => (await warm()).length, PATIENCE).toBe(POOL.size)
 
   leader = 'b'
@@ -196,7 +196,7 @@ test('what a dead controller left paused is stopped by the one that it falls to,
   expect(owners.get('ann')).toBe('b')
 }, 60_000)
 
-test('the limit of the host is one for all: who has nothing idle asks the others, and gets in at the next try', async () => {
+test('the limit of the host is shared: a controller without an idle sandbox asks the others, and is admitted at the next try', async () => {
   const host = { host: { sandboxes: 2 } }
   const [a, b] = [controller('a', host).sandboxes, controller('b', host).sandboxes]
   owners.set('ann', 'a').set('bob', 'a').set('cid', 'b')
@@ -209,7 +209,9 @@ test('the limit of the host is one for all: who has nothing idle asks the others
   expect((await a.status('ann')).state).toBe('stopped')
 }, 60_000)
 
-/** A ledger whose epochs are so far ahead; of a clock that is, or before its last changes were lost. */
+/**
+ * A ledger whose epochs are so far ahead; of a clock that is, or before its last changes were lost.
+ */
 const ahead = (ms: number): SandboxesOptions['ledger'] => ({
   ...fixture.ledger,
   nextEpoch: async () => Date.now() + ms,

@@ -1,4 +1,4 @@
-/** Who has a stream, over real sbxd processes. */
+/** Streams of users' sandboxes, over real sbxd processes. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 
 import { SandboxError } from '../../src/errors.ts'
@@ -80,7 +80,7 @@ test('a stream that was being opened again when the controller let go of all is 
   closing.abort()
   await userSandboxes.disconnectAll()
   proved.resolve()
-  // Behind the reconnect, which holds the lock.
+  // After the reconnect, which holds the lock.
   await lock.run('bob', async () => {})
   expect(userSandboxes.isConnected('bob')).toBe(false)
 }, 60_000)

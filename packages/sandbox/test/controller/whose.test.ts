@@ -1,4 +1,4 @@
-/** Whose a container is when ledger and engine say different things, over an engine in memory. */
+/** Owner of a container when ledger and engine disagree, over an engine in memory. */
 import { readFile, writeFile } from 'node:fs/promises'
 import type { Duplex } from 'node:stream'
 

@@ -57,7 +57,7 @@ test('an image that is not there and an engine that is not there fail, with what
   expect(noEngine[0]).toMatchObject({ id: 'engine', state: 'failed' })
 })
 
-test('beside sandboxes in use the engine and the image are judged, and none is made', async () => {
+test('next to sandboxes in use the engine and the image are judged, and none is created', async () => {
   const before = await docker('ps', '-aq')
   const findings = await examineEngine(here)
   expect(findings.filter(({ group, state }) => group === 'must' && state !== 'ok')).toEqual([])

@@ -9,7 +9,7 @@ import { judgeHost } from '../../src/doctor/host.ts'
 import { judgeProof } from '../../src/controller/proof.ts'
 import { hasFix, judgeVersions } from '../../src/doctor/versions.ts'
 
-/** What a sandbox on a good machine says. */
+/** Proof of a sandbox on a good machine. */
 const GOOD: Record<string, string> = {
   Seccomp: '2',
   NoNewPrivs: '1',
@@ -75,10 +75,7 @@ test('what a sandbox does not say is not proved', () => {
   expect(failed(judgeProof(new Map()))).toEqual(judgeProof(new Map()).map(({ id }) => id))
 })
 
-/**
- * What a sandbox says on Debian's runsc of December 2022: no NoNewPrivs and no CapAmb in
- * /proc/self/status.
- */
+/** Proof on Debian's runsc of December 2022: no NoNewPrivs and no CapAmb in /proc/self/status. */
 const { NoNewPrivs: _, CapAmb: __, ...ON_BOTH } = GOOD
 const SENTRY: Record<string, string> = {
   ...ON_BOTH,
@@ -217,7 +214,7 @@ const engine = (
   version: { Components: components ?? null },
 })
 
-test('engines that speak the same protocol are told apart', () => {
+test('engines that speak the same protocol are distinguished', () => {
   expect(engineKind(DEBIAN)).toBe('Docker Engine')
   expect(engineKind(engine({ OperatingSystem: 'Docker Desktop' }))).toBe('Docker Desktop')
   expect(engineKind(engine({ SecurityOptions: ['name=seccomp', 'name=rootless'] }))).toBe('rootless Docker')

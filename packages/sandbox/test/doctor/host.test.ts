@@ -14,7 +14,7 @@ test.each([
   })
 })
 
-/** Of each setting the last value that is good and the first that is bad. */
+/** The last good and the first bad value of each setting. */
 const EDGES: [id: string, good: string, bad: string][] = [
   ['core-pattern', 'core', '|/usr/bin/handler'],
   ['unprivileged-bpf', '1', '0'],

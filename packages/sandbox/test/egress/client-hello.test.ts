@@ -10,7 +10,7 @@ import { extent } from '../../../../test/campaign.ts'
 import { readClientHello } from '../../src/egress/client-hello.ts'
 import { checkTls } from '../../src/egress/relay.ts'
 
-/** What a real TLS client says first. */
+/** First bytes of a real TLS client. */
 async function helloOf(servername: string): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -72,7 +72,7 @@ describe('the beginning of TLS', () => {
     expect(readClientHello(Buffer.from(text, 'latin1')).kind).toBe('other')
   })
 
-  /** The hello with its extensions written anew; each is its type and body. */
+  /** The hello with its extensions rewritten; each is its type and body. */
   function withExtensions(change: (extensions: [number, Buffer][]) => [number, Buffer][]): Buffer {
     const body = hello.subarray(9)
     let at = 34
@@ -106,7 +106,7 @@ describe('the beginning of TLS', () => {
     return Buffer.concat([Buffer.from([0, all.length]), all])
   }
 
-  test('written anew it is the same', () => {
+  test('rewritten it is the same', () => {
     expect(withExtensions((all) => all).equals(hello)).toBe(true)
   })
 

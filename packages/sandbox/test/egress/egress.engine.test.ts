@@ -192,7 +192,7 @@ describe('the way out', () => {
     const host = `rebind.test:${origin.port}`
     expect(await sayAll([get(host), get(host), get(host)])).toEqual(['200', '403', '403'])
     expect(dns.asked.slice(before)).toEqual(['rebind.test', 'rebind.test', 'rebind.test'])
-    // Each is told of at its end, and these may end in any order.
+    // Each is reported at its end, and these may end in any order.
     await vi.waitFor(() => {
       const audits = egress.audits.filter((record) => record.host === 'rebind.test')
       expect(audits.flatMap(({ address }) => address ?? [])).toEqual(['127.0.0.1'])

@@ -94,7 +94,7 @@ test('more connections than allowed: a typed 429, and the others are served', as
 test('sbxd itself refuses above what it holds, in the same words of HTTP, and says how often', async () => {
   const there = await tcp(() => {})
   const host = `held.test:${there.port}`
-  // Whoever has the place keeps it, however slow this machine is.
+  // The holder keeps its slot, however slow this machine is.
   const way = await open({ allow: [host], budgets: { connections: 1, requestMs: 600_000 } })
   const sockets: Socket[] = []
   after(async () => sockets.forEach((socket) => socket.destroy()))
@@ -158,6 +158,6 @@ test('many connections one after another leave nothing behind in this process', 
   await nothingLeft(way, there)
   collectGarbage()
   const grown = process.memoryUsage().heapUsed - before
-  // What this process grows by anyhow is some hundred kilobytes.
+  // This process grows by some hundred kilobytes anyhow.
   expect(grown).toBeLessThan(4 * 1024 * 1024 + count * 1_024)
 })

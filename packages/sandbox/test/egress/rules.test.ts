@@ -1,7 +1,4 @@
-/**
- * What a user's own rules do at the way out: real sockets on both sides of the proxy, no sandbox in
- * front of it.
- */
+/** A user's own rules in the egress proxy: real sockets on both sides of it, without a sandbox. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -23,7 +20,7 @@ afterEach(async () => {
 
 interface Way {
   egress: WatchedEgress
-  /** What a proxy answers to a CONNECT, and the tunnel if there is one. */
+  /** A proxy's answer to a CONNECT, and the tunnel if there is one. */
   tunnel(authority: string): Promise<{ status: number; said: string; socket: Socket }>
 }
 

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 
-/** Whether it has started and not ended. */
+/** It has started and not ended. */
 export function isRunning(child: ChildProcess): boolean {
   return child.pid !== undefined && child.exitCode === null && child.signalCode === null
 }

@@ -15,7 +15,7 @@ import { ended } from './child.ts'
 import type { ControllerOrders } from './controller-program.ts'
 import { numbered, numberedHash, Receipt, timesRun } from './numbered.ts'
 
-/** How long a controller may take until it has everybody's sandbox. */
+/** Time limit for a controller to have every user's sandbox. */
 const READY_MS = extent(60_000, 600_000)
 
 let fixture: DockerFixture
@@ -67,7 +67,7 @@ function controllerProcess(change: Partial<ControllerOrders>): {
   }
 }
 
-/** What the killed one stored of ann's output, as the first part of a receipt. */
+/** ann's output as stored by the killed one, the first part of a receipt. */
 async function stored(): Promise<Receipt> {
   const receipt = new Receipt()
   const file = join(fixture.folder, 'ann')
@@ -82,7 +82,7 @@ async function stored(): Promise<Receipt> {
 async function finish(sandbox: Sandbox, id: string, text: string, receipt: Receipt): Promise<void> {
   const found = await sandbox.attach(id, { stdout: receipt.bytes })
   // Forgotten inside because the killed one had stored and acknowledged everything: the hash will
-  // tell.
+  // show it.
   if (!found && receipt.bytes > 0) return
   await receipt.read(found ?? (await sandbox.run({ id, command: text, merge: true })))
 }

@@ -1,7 +1,7 @@
 /**
  * A controller as a process of its own, to be killed: acquires sandboxes, runs a command in each,
  * stores the output in a file per user, then acknowledges it; or writes a file in each for ever.
- * Tells where it is on stdout, one word a line.
+ * Reports its position on stdout, one word a line.
  */
 import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ export interface ControllerOrders {
    * Write this file in each over and over, as many bytes of one letter, the next letter each time.
    */
   write?: { path: string; bytes: number }
-  /** Where outputs are stored, one file per user. */
+  /** Folder of the outputs, one file per user. */
   folder: string
   /** Kill itself so many turns of the event loop after START was handed over. */
   dieAfterStart?: number

@@ -32,7 +32,7 @@ test('many users at once, each from many callers: one container and one volume e
   expect(new Set(said.map(({ output }) => output)).size).toBe(users.length)
 }, 600_000)
 
-/** Whether this sandbox still belongs to the controller that acquired it. */
+/** True while this sandbox belongs to the controller that acquired it. */
 async function controlled(sandbox: Sandbox): Promise<boolean> {
   try {
     return (await shell(sandbox, 'echo mine')).output === 'mine\n'
@@ -51,7 +51,7 @@ test('two controllers that make first sandboxes at once make one per user', asyn
     const acquired = await Promise.allSettled(
       users.flatMap((user) => [one, two].map((sandboxes) => sandboxes.acquire(user))),
     )
-    // Who loses may be told so, or find that somebody else speaks on the same stream.
+    // The loser may be notified, or find another controller's bytes on the same stream.
     for (const result of acquired)
       if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(SandboxError)
     expect(await fixture.containers()).toHaveLength(before + users.length)
@@ -73,7 +73,7 @@ test('two controllers by mistake: each sandbox obeys exactly one, and a command 
   )
   expect(await fixture.containers()).toHaveLength(users.length)
   for (const [place, pair] of pairs.entries()) {
-    // The one that lost may hear of it only when it speaks, and what it says may cost the other its
+    // The loser may learn of it only when it sends, and its bytes may cost the other its
     // connection, once.
     await expect
       .poll(async () => (await Promise.all(pair.map(controlled))).filter(Boolean).length, { timeout: 30_000 })
@@ -81,7 +81,7 @@ test('two controllers by mistake: each sandbox obeys exactly one, and a command 
     const user = users[place] ?? ''
     const id = randomBytes(16).toString('hex')
     const request = { id, command: numbered(160_000), merge: true }
-    // Whoever comes last has it; then the other takes it back and takes the command up where it is.
+    // The last one has it; then the other takes it back and resumes the command.
     const last = await two.acquire(user)
     const receipt = new Receipt()
     const running = await last.run({ ...request, bootId: last.bootId }).catch(async () => {

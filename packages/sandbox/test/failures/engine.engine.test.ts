@@ -124,7 +124,7 @@ describe.skipIf(reason !== undefined)(
       },
     )
 
-    test('frozen: every call fails at once, the state is known, and it goes on after', async () => {
+    test('frozen: every call fails at once, the state is known, and it continues after', async () => {
       const frozen = settled(sandboxes.acquire('bob'))
       process.kill(engine.pid(), 'SIGSTOP')
       try {

@@ -2,18 +2,16 @@
 
 export interface Row {
   id: string
-  /** What is injected. */
+  /** The injected failure. */
   inject: string
   /** While what. */
   during: string
   expected: string
   /** File below `packages/` → words of the titles of its tests. */
   tests: Record<string, string[]>
-  /**
-   * Words of the cases by which one of its tests is told apart, as they stand there in the code.
-   */
+  /** Words that identify one of its tests, as they are in the code. */
   cases?: string[]
-  /** What of the row is not tested, and why. */
+  /** Untested part of the row, and the reason. */
   not?: string
 }
 

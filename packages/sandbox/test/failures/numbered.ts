@@ -25,13 +25,13 @@ export function numberedHash(bytes: number): string {
   return hash.digest('hex')
 }
 
-/** How often the commands of `numbered` ran in this sandbox. */
+/** Runs of `numbered` commands in this sandbox. */
 export async function timesRun(sandbox: Sandbox): Promise<number> {
   return (await shell(sandbox, 'cat runs 2>/dev/null')).output.split('\n').filter((line) => line === 'ran')
     .length
 }
 
-/** What a controller has stored of one command's output. */
+/** Stored part of one command's output. */
 export class Receipt {
   readonly #hash: Hash = createHash('sha256')
   bytes = 0

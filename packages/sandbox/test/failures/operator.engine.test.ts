@@ -1,4 +1,4 @@
-/** What an operator, or the kernel, does to containers behind our back. On an engine of its own. */
+/** Changes of containers by an operator, or by the kernel. On an engine of its own. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { campaign, sample } from '../../../../test/campaign.ts'
@@ -65,7 +65,7 @@ describe.skipIf(reason !== undefined)(`behind our back${reason ? ` (${reason})` 
     async ({ action, goesOn }) => {
       const id = 'c'.repeat(32)
       const command = await sandbox.run({ id, command: 'until test -e go; do sleep 0.02; done' })
-      // Of a pause that is longer than the heartbeats allow they hear as well.
+      // A pause longer than the heartbeats allow is noticed as well.
       const outcome = command.exit.catch((error: unknown) => error)
       await actions[action](sandbox.id)
       if (!goesOn) expect(await outcome).toMatchObject({ name: 'SandboxError', code: 'sandbox_lost' })

@@ -1,7 +1,4 @@
-/**
- * Where engines of the tests' own live, and how everything of one is cleared away, also after a
- * crash.
- */
+/** Folders of the tests' own engines, and their cleanup, also after a crash. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { rm, rmdir } from 'node:fs/promises'
 import { execFileSync } from 'node:child_process'
@@ -44,7 +41,7 @@ export async function powerOff(folder: string, keep?: string): Promise<void> {
   for (const cgroup of cgroups) await removeCgroup(cgroup)
 }
 
-/** What an earlier test process left behind when it was killed. */
+/** Leftovers of an earlier test process that was killed. */
 export async function clearLeftEngines(): Promise<void> {
   for (const name of readdirSync(tmpdir())) {
     const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]

@@ -46,8 +46,8 @@ export interface OwnEngine {
   /** Start dockerd again after `kill` or `stop`. */
   start(): Promise<void>
   /**
-   * As a host that loses power and boots: every process gone, runtime state gone, the data root
-   * kept.
+   * Like a power failure and a boot of the host: every process and all runtime state lost, the data
+   * root preserved.
    */
   reboot(): Promise<void>
   /** Host process ids of a container's PID 1 and of its shim. */
@@ -104,7 +104,7 @@ export async function startOwnEngine(options: OwnEngineOptions = {}): Promise<Ow
   }
 
   async function start(): Promise<void> {
-    // What a killed dockerd left; the number in it may be another process's by now.
+    // Left by a killed dockerd; the number in it may be another process's by now.
     await rm(paths.pidFile, { force: true })
     dockerd = daemon('dockerd', dockerdArguments(folder, options), folder)
     await answering(
@@ -225,7 +225,7 @@ function daemon(name: string, args: string[], folder: string): ChildProcess {
     const child = spawn('unshare', ['--net', '--', findProgram(name) ?? name, ...args], {
       stdio: ['ignore', log, log],
     })
-    // A failure to start is told by whoever waits for its answer.
+    // A failure to start is reported by the caller that waits for its answer.
     child.on('error', () => {})
     return child
   } finally {
@@ -253,7 +253,7 @@ async function load(host: string, tar: Buffer): Promise<void> {
   const args = ['-H', host, 'import', ...changes.flatMap((change) => ['-c', change]), '-', testConfig.image]
   const child = spawn('docker', args, { stdio: ['pipe', 'ignore', 'pipe'] })
   const complaints = Array.fromAsync(child.stderr as AsyncIterable<Buffer>)
-  // A client that ends early breaks the pipe; its exit code tells.
+  // A client that ends early breaks the pipe; its exit code shows it.
   child.stdin.on('error', () => {})
   child.stdin.end(tar)
   await ended(child)

@@ -44,7 +44,7 @@ describe.skipIf(engine.kind !== 'unix')('a connection to the engine while a comm
     await reading
     how()
     const started = performance.now()
-    // What was on its way already is read to its end, then the silence is noticed.
+    // Bytes in flight are read to their end, then the silence is noticed.
     await expect(first.exit).rejects.toMatchObject({ code: 'sandbox_lost' })
     const ms = performance.now() - started
     const again = await controller.acquire('ann')

@@ -34,7 +34,7 @@ export async function startSpliceProxy(path: string, target: string): Promise<Sp
     pairs.add(pair)
     client.on('close', () => {
       pairs.delete(pair)
-      // As a network that drops packets: the other side hears nothing of it.
+      // Like a network that drops packets: the other side is not notified.
       if (!silenced.has(pair)) engine.destroy()
     })
     engine.on('close', () => {

@@ -80,7 +80,7 @@ describe('one sandbox', () => {
     expect((await sh(sandbox, many, { timeoutMs: FOREVER })).cause).toBe('disk_quota')
     const { disk } = await sandbox.stat()
     expect(disk.over).toBe(true)
-    // What is written in the moment between two looks; `docs/disk.md` has figures.
+    // Bytes written between two measurements; `docs/disk.md` has figures.
     expect(disk.bytes).toBeLessThan(LIMITS.diskBytes + 512 * MiB)
     expect((await sandboxes.status('tester')).stat?.disk).toMatchObject({ over: true })
     expect(await sh(sandbox, 'echo x >x')).toMatchObject({ cause: 'disk_quota' })

@@ -169,8 +169,8 @@ test('the checksum is CRC-32C', () => {
 })
 
 /**
- * As a session draws one. A payload that begins with these four bytes would cancel them; with a
- * small number, one byte does.
+ * A start value as a session draws it. A payload that begins with these four bytes would cancel
+ * them; with a small number, one byte does.
  */
 const SESSION_START = 0x9e37_79b1
 

@@ -20,7 +20,7 @@ const OP = {
   reap: 9,
   kept: 10,
 }
-/** What the fuzzer's supervisor calls its boot. */
+/** Boot id of the fuzzer's supervisor. */
 const BOOT = '42'.repeat(16)
 const SHIM = { started: 1, failed: 2, exited: 3, gone: 4 }
 

@@ -223,7 +223,7 @@ test('waits for WELCOME no longer than it may', async () => {
   expect(ours.destroyed).toBe(true)
 })
 
-test('waits for the end of a reset no longer than it may, and goes on when it comes later', async () => {
+test('waits for the end of a reset no longer than its limit, and continues when it comes later', async () => {
   const { sbxd, sandbox } = await HostileSbxd.connect(0, { resetMs: 20 })
   await expect(sandbox.reset()).rejects.toMatchObject({ code: 'timeout' })
   sbxd.say(FrameType.RESET_DONE, 1, Buffer.alloc(0))
@@ -236,7 +236,7 @@ test('waits for the end of a reset no longer than it may, and goes on when it co
 test('a sandbox that does not report the disk of the host does not hide it', async () => {
   const silent = await HostileSbxd.connect(0, { statMs: 20 })
   const honest = await HostileSbxd.connect()
-  // Of an engine elsewhere, whose disk only sandboxes see.
+  // For a remote engine, whose disk only sandboxes see.
   const whole = createLocalProcessBackend({ sbxd: 'none', directory: 'none' })
   const { hostDisk: _own, ...inventory } = whole.inventory
   const guard = createHostGuard({

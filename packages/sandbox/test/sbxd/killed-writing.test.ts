@@ -36,7 +36,7 @@ afterAll(() => rm(directory, { recursive: true, force: true }))
 
 async function start(): Promise<ConnectedSandbox> {
   const started = spawn(binary, ['--workspace', workspace], { stdio: ['pipe', 'pipe', 'ignore'] })
-  // What was on its way to the one that is killed.
+  // Bytes in flight to the killed one.
   started.stdin.on('error', () => {})
   child = started
   const stream = Duplex.from({ readable: started.stdout, writable: started.stdin })

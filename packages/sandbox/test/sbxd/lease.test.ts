@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { connectSandbox, type ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { buildSbxd } from '../support/build-sbxd.ts'
 
-/** As many as sbxd keeps: running, or ended and not acknowledged. */
+/** Maximum that sbxd stores: running, or ended and not acknowledged. */
 const MOST_COMMANDS = 256
 const LEASE_MS = 1_000
 
@@ -63,9 +63,7 @@ test('without a word from a controller for the length of the lease it ends, with
   expect(() => process.kill(pid, 0)).toThrow('ESRCH')
 })
 
-/**
- * How often it has gone to sleep until something is to be done; NaN when it is not there any more.
- */
+/** Voluntary sleeps so far; NaN when it has ended. */
 async function rounds(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
   return Number(/^voluntary_ctxt_switches:\t(\d+)$/m.exec(status)?.[1])

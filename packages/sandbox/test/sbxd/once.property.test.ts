@@ -17,13 +17,13 @@ beforeAll(async () => {
 afterAll(() => fixture.dispose())
 
 const COMMANDS = 3
-/** What sbxd may know of the output of a command: nothing of it has gone, it may have, it has. */
+/** sbxd's possible state of a command's output: nothing was discarded, some may be, some was. */
 type Output = 'kept' | 'perhaps' | 'gone'
 
 interface Known {
   request: { id: string; command: string }
   code: number
-  /** Of this connection, and ended. */
+  /** A command of this connection that has ended. */
   seen?: RunningCommand
   output: Output
   /** A START of it was sent, and one was answered. */
@@ -49,7 +49,7 @@ const step = fc.record({
   which: fc.nat(COMMANDS - 1),
 })
 
-test('runs once, and is always told truthfully', async () => {
+test('runs once, and is always reported truthfully', async () => {
   const { bench, sandbox: first } = await Bench.start(fixture)
   let sandbox = first
   const lose = async (): Promise<void> => {

@@ -16,7 +16,7 @@ test('pauses in a flood, after reads that bring little', () => {
   expect(rests(flood).slice(16)).toEqual(Array(48).fill(true))
 })
 
-test('goes on at once after a read that brings much', () => {
+test('continues at once after a long read', () => {
   const flood = Array.from({ length: 64 }, (_, i) => ({ bytes: 128 * KiB, at: i * 0.4 }))
   expect(rests(flood)).not.toContain(true)
 })

@@ -24,7 +24,7 @@ import type { ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { buildSbxd } from '../support/build-sbxd.ts'
 import { Bench, sh, stateKeyOf } from '../contract/harness.ts'
 
-/** As in docker/sandbox/src/sessions/store.c. */
+/** Mirrors docker/sandbox/src/sessions/store.c. */
 const MAGIC = Buffer.from('sbxd sessions 2\n')
 const SLOT = 'abcdefgh'
 
@@ -136,7 +136,7 @@ test('many sessions come back in their order, and the oldest goes first', async 
 const big = Buffer.concat(
   Array.from({ length: 40 }, (_, n) => record(`n${n}`, `/\0${`V${n}=${'x'.repeat(100_000)}\0`.repeat(1)}`)),
 )
-/** What stands there in place of the file, and what the session `one` has of A then. */
+/** The replacement of the file, and the value of A in the session `one` then. */
 const STRANGERS: readonly { title: string; make: () => void; has?: string }[] = [
   { title: 'a good one', make: put(one('/\0A=taken\0')), has: 'taken' },
   {

@@ -1,4 +1,4 @@
-/** What programs can make everybody on the way do by saying one byte at a time. */
+/** Cost of a program that writes one byte at a time, on the whole path. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 import { createEgress } from '../../src/egress/egress.ts'

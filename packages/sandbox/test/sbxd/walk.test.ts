@@ -37,7 +37,7 @@ describe('the contract of files', () => {
 })
 
 const NAMES = ['a', 'b', 'c']
-/** Where things are made: at the top and one below. */
+/** Locations of the entries: the top and one level below. */
 const place = fc
   .array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 3 })
   .map((names) => names.join('/'))
@@ -54,7 +54,7 @@ const thing = fc.oneof(
 )
 type Thing = typeof thing extends fc.Arbitrary<infer T> ? T : never
 
-/** What cannot be made there is left out: something is in the way, or a link leads outside. */
+/** Impossible ones are left out: something is in the way, or a link leads outside. */
 async function make(workspace: string, { at, ...each }: Thing): Promise<void> {
   const parent = await realpath(join(workspace, dirname(at))).catch(() => undefined)
   if (parent === undefined || !`${parent}/`.startsWith(`${await realpath(workspace)}/`)) return
@@ -97,7 +97,7 @@ async function bothOn(folder: string): Promise<{ sandboxes: ConnectedSandbox[]; 
   }
 }
 
-/** What the sandbox says about a path, errors as their codes. */
+/** The sandbox's answer for a path, errors as their codes. */
 async function everythingAbout({ files }: ConnectedSandbox, path: string): Promise<unknown[]> {
   const code = (error: unknown): unknown =>
     error instanceof Error && 'code' in error ? error.code : String(error)

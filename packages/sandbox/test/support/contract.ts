@@ -20,7 +20,7 @@ import { terminalTests } from '../contract/terminal.ts'
 export type Declare = (title: string, body: (context: TestContext) => Promise<void>) => void
 
 /**
- * What every group of tests gets. The sandbox is shared: a test leaves it usable, or takes one of
+ * Given to every group of tests. The sandbox is shared: a test leaves it usable, or takes one of
  * its own.
  */
 export interface Suite {
@@ -34,7 +34,7 @@ export interface Suite {
   bench: () => Bench
   sandbox: () => ConnectedSandbox
   ownProcesses: boolean
-  /** As in `SuiteOptions`. */
+  /** See `SuiteOptions`. */
   slow: boolean
 }
 

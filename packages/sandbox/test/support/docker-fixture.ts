@@ -44,7 +44,7 @@ export interface DockerFixture {
 }
 
 export interface DockerFixtureOptions {
-  /** As in `DOCKER_HOST`; default the engine that the tests run against. */
+  /** A `DOCKER_HOST` value; default the engine that the tests run against. */
   host?: string
   /** When a hanging engine is given up. */
   circuit?: DockerBackendOptions['circuit']

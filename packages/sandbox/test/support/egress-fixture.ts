@@ -47,7 +47,7 @@ export const startTcp = (handler: (socket: Socket) => void): Promise<Origin> =>
   listening(
     createTcpServer({ allowHalfOpen: true }, (socket) => {
       handler(socket)
-      // Whoever does not read would never see the end.
+      // Without reading the end is never seen.
       socket.on('end', () => socket.end()).resume()
     }),
   )

@@ -26,7 +26,7 @@ export interface Way {
   sandbox: ConnectedSandbox
   bench: Bench
   egress: WatchedEgress
-  /** Of the listener. */
+  /** The listener's. */
   port: number
 }
 
@@ -42,8 +42,8 @@ export interface Ways {
 }
 
 /**
- * What the tests of one file open; everything is closed after each. Call it once, outside of any
- * test.
+ * Opens connections for the tests of one file and closes them after each. Call it once, outside of
+ * any test.
  */
 export function egressWays(): Ways {
   vi.setConfig({ testTimeout: 120_000 })

@@ -36,7 +36,7 @@ export interface FakeFixture {
    * closed.
    */
   start(change?: Partial<SandboxesOptions>, failPoint?: FailPoint): Started
-  /** What is wrong with engine and ledger, a sentence each. `mostWarm` slots may be warm. */
+  /** Problems of engine and ledger, a sentence each. `mostWarm` slots may be warm. */
   problems(mostWarm: number): Promise<string[]>
   dispose(): Promise<void>
 }

@@ -19,7 +19,7 @@ export function claimedSlot(slot: string, uid: number, userId: string): LedgerSl
   return { ...warmSlot(slot, uid), state: 'claimed', userId, claimedAt: 2_000 }
 }
 
-/** What every `SandboxLedger` must do. An implementation's own test is a call of this. */
+/** Contract of every `SandboxLedger`. An implementation's own test is a call of this. */
 export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): void {
   describe(`${name}: ledger contract`, () => {
     const made: LedgerUnderTest[] = []
@@ -86,7 +86,7 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
       expect(await ledger.find('bob')).toBeUndefined()
     })
 
-    test('of many users who claim one slot at once exactly one gets it', async () => {
+    test('exactly one of many users who claim one slot at once gets it', async () => {
       const { ledger } = await fresh()
       await ledger.add(warmSlot('aaaaaaaa', 30_000))
       const claims = await Promise.allSettled(
@@ -208,7 +208,7 @@ export function testLedger(name: string, make: () => Promise<LedgerUnderTest>): 
       expect(await other.ledger.nextEpoch()).toBeGreaterThan(last)
     })
 
-    test('a released slot is gone, its uid free again', async () => {
+    test('a released slot is removed, its uid free again', async () => {
       const { ledger } = await fresh()
       await ledger.add(claimedSlot('aaaaaaaa', 30_000, 'ann'))
       await ledger.release('aaaaaaaa')

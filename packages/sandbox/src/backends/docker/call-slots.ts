@@ -1,8 +1,8 @@
 import { SandboxError } from '../../errors.ts'
 
 interface Waiting {
-  go(): void
-  fail(error: SandboxError): void
+  go: () => void
+  fail: (error: SandboxError) => void
 }
 
 /** Bounds the calls that run at once; further ones wait in a bounded queue. */

@@ -8,7 +8,9 @@ export interface CircuitOptions {
   askAfterMs?: number
   /** Milliseconds that the engine may take to answer the ping. Default 5,000. */
   answerMs?: number
-  /** The first wait before a silent engine is pinged again, doubled up to 8 times. Default 1,000. */
+  /**
+   * The first wait before a silent engine is pinged again, doubled up to 8 times. Default 1,000.
+   */
   retryMs?: number
   /** Calls at once; the others are queued. Default 64. */
   atOnce?: number

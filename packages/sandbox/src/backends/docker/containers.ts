@@ -117,8 +117,8 @@ export class Containers {
 
   async remove(id: string): Promise<void> {
     if (!(await this.#isOurs(id))) return
-    // 409: it is being removed already. `v` would remove anonymous volumes only, and there are none:
-    // the workspace is a named volume and stays.
+    // 409: it is being removed already. `v` would remove anonymous volumes only, and there are
+    // none: the workspace is a named volume and stays.
     await this.#engine.call('remove the sandbox', DEADLINE.change, (docker, signal) =>
       unless([404, 409], docker.getContainer(id).remove({ force: true, v: false, abortSignal: signal })),
     )
@@ -202,7 +202,9 @@ export class Containers {
     return undefined
   }
 
-  /** A pause or resume is answered with 409 both when it has no effect and when it is impossible. */
+  /**
+   * A pause or resume is answered with 409 both when it has no effect and when it is impossible.
+   */
   async #changeState(
     doing: string,
     id: string,

@@ -1,4 +1,6 @@
-/** A container that runs tar on one volume: no network, and no right but to read or to write files. */
+/**
+ * A container that runs tar on one volume: no network, and no right but to read or to write files.
+ */
 import type { Duplex } from 'node:stream'
 
 import { LABEL } from '../../names.ts'

@@ -8,7 +8,7 @@ import { CircuitBreaker } from '../../../src/backends/docker/circuit-breaker.ts'
 const address = { kind: 'unix' as const, socketPath: '/x', shown: '/x' }
 const QUICK = { askAfterMs: 20, answerMs: 60, retryMs: 20 }
 
-/** A thing to call that hangs when told to, and counts. */
+/** A call that hangs on demand, and counts. */
 function engine(options = {}) {
   const state = { hangs: false, atOnce: 0, most: 0, pings: 0, health: [] as string[] }
   const waiting = new Set<() => void>()
@@ -148,7 +148,7 @@ test('never more at once than allowed, and every call gets an answer, however ca
   )
 })
 
-test('who has stopped waiting takes no place in line, and who has waited leaves nothing at the signal', async () => {
+test('a call that stopped waiting takes no slot in the queue, and one that has waited leaves no listener at the signal', async () => {
   const { breaker, call } = engine({ atOnce: 1 })
   const busy = Promise.withResolvers<void>()
   const running = call(busy.promise)

@@ -115,7 +115,7 @@ describe('an engine that is not as it should be', () => {
     await expect(backend.list({})).rejects.toMatchObject({
       code: 'engine_unavailable',
       unreachable: true,
-      message: expect.stringMatching(/^engine-gate.*d\.sock.*started again by itself/),
+      message: expect.stringMatching(/^engine-gate.*d\.sock.*restarted automatically/),
     })
     await backend.inventory.close()
   })
@@ -207,7 +207,7 @@ describe('an engine that is not as it should be', () => {
   test.each([
     [500, 'it broke', 'engine_unavailable', /could not describe itself.*it broke/],
     [500, 'write /x: no space left on device', 'engine_unavailable', /disk is full/],
-    [404, 'No such container: x', 'sandbox_lost', /gone/],
+    [404, 'No such container: x', 'sandbox_lost', /no longer exists/],
     [404, 'No such image: y', 'engine_unavailable', /build-images\.sh/],
   ])('HTTP %i "%s" is %s', async (status, message, code, text) => {
     await answerWith(

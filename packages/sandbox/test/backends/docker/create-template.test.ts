@@ -184,7 +184,7 @@ describe('the create template, control by control of the hardening checklist', (
   test('C24 our reconciler restarts and removes', () => {
     expect(host()).toMatchObject({ RestartPolicy: { Name: 'no', MaximumRetryCount: 0 }, AutoRemove: false })
   })
-  test('C25 labels tell the deployment, slot and uid, and cannot be overridden by the spec', () => {
+  test('C25 labels name the deployment, slot and uid, and cannot be overridden by the spec', () => {
     const labels = make({ spec: { ...spec, labels: { 'sandlot.deployment': 'other', extra: '1' } } }).Labels
     expect(labels).toEqual({
       extra: '1',

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => fixture.dispose(), 120_000)
 
 /**
- * What strace and gdb do, to a child of one's own: attach, read a word of its memory and let it go.
+ * Traces a child of its own like strace and gdb: attaches, reads a word of its memory and detaches.
  * Prints `name=value` lines, a value being `open` or an errno. The numbers of the calls differ by
  * architecture.
  */

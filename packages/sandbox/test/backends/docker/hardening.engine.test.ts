@@ -304,7 +304,7 @@ describe('limits, network and what can be seen', () => {
     expect(await sh('ulimit -Hn; ulimit -Hc; ulimit -Hl; ulimit -Hi')).toBe('4096\n0\n64\n1024')
   })
 
-  test('I01 what tells about the host is empty or closed', async () => {
+  test('I01 files that reveal the host are empty or closed', async () => {
     const { output } = await shell(
       sandbox,
       'cat /proc/kallsyms /proc/modules /proc/config.gz /proc/interrupts /proc/timer_list /proc/keys /proc/kcore 2>/dev/null | head -c 100; ls /proc/scsi /sys/firmware /sys/class/dmi/ /sys/devices/virtual/dmi 2>/dev/null | grep -v :',

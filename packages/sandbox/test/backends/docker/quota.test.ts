@@ -1,7 +1,4 @@
-/**
- * Whether an engine holds volumes to a size, asked over a real socket of engines that answer in
- * different ways.
- */
+/** Detection of volume sizes, over a real socket, on engines with different answers. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -26,7 +23,7 @@ const volumeSchema = z.object({
 })
 type Volume = z.infer<typeof volumeSchema>
 
-/** What an engine does with a volume that has a size, and with its removal. */
+/** Answers of an engine to a volume with a size, and to its removal. */
 interface Manner {
   backing?: string
   /** A refusal: status and words. */

@@ -6,7 +6,7 @@ import { readTemplate } from '../../../src/backends/docker/read-template.ts'
 
 const MiB = 1024 * 1024
 
-/** Whoever changes the template sees here that the engine gate could not read it any more. */
+/** A change of the template shows here that the engine gate could no longer read it. */
 test('the parts of a template are read back from it', () => {
   const limits = fc.record({
     memoryBytes: fc.integer({ min: 2048, max: 8192 }).map((count) => count * MiB),

@@ -47,13 +47,13 @@ const SMALL_ENGINE = {
   'clears a bomb of processes and threads': NO_COMPILER,
   'needs no more memory for a forged state than for an honest one': NO_COMPILER,
   'a deleted file counts that only a thread holds, or that is the program itself': NO_COMPILER,
-  'who hides what it writes is ended while the host is short of disk, and who hides and sleeps is not':
+  'a process that hides its bytes is ended while the host is short of disk, and one that hides and sleeps is not':
     NO_COMPILER,
-  'who holds what others wrote for him, and wrote nothing himself, is ended as well': NO_COMPILER,
-  'who takes the room with attributes instead of bytes is ended as well': NO_COMPILER,
+  'a process that holds bytes written by others, and wrote none itself, is ended as well': NO_COMPILER,
+  'a process that uses space by attributes instead of bytes is ended as well': NO_COMPILER,
 }
 const NO_LIMITS = 'it runs with --ignore-cgroups: no limits'
-/* What gVisor of 2022 lacks, seen by hand and in its sources. */
+/* Missing in gVisor of 2022, seen by hand and in its sources. */
 const NO_SUBREAPER =
   'no PR_SET_CHILD_SUBREAPER: what its parent leaves behind goes to process 1, not to the shim'
 const NO_TTY = 'its /dev/tty cannot be opened: EIO, for everybody'
@@ -104,7 +104,7 @@ const runtimes: Runtime[] = [
       'starts a command with the usual signals, descriptors and no core files':
         'its /proc/self/status names no signals, and coreutils’ ls and stat fail on its statx (EINVAL)',
       'counts page faults': 'it counts none',
-      'tells about files of any date': 'it makes 3.8 seconds after 1970 of half a second before',
+      'reports files of any date': 'it makes 3.8 seconds after 1970 of half a second before',
       'keeps what children print shortly after the main process': NO_SUBREAPER,
       'survives kill -9 -1 and every signal to process 1':
         'it lets a command signal process 1: its own sandbox ends, and is made again',
@@ -112,20 +112,20 @@ const runtimes: Runtime[] = [
         'it opens /proc/1/fd, maps and environ to the same user; memory, root and binary stay closed',
       'clears a fork bomb and works on': NO_LIMITS,
       'says that there is no room for another process, and has room after a reset': NO_LIMITS,
-      'tells an out-of-memory kill from any other': NO_LIMITS,
+      'distinguishes an out-of-memory kill from any other': NO_LIMITS,
       'holds a command to lower limits': NO_LIMITS,
       'is a terminal: all three descriptors, controlling, of the given size': NO_TTY,
       'may be closed and opened again by a command': NO_TTY,
       'echoes, edits lines and whole characters, and ends the input by a key': NO_KEYS,
       'ends an input whose last line is not finished': NO_KEYS,
       'lets ^C reach what runs in the foreground, and ^Z, fg and bg work': NO_KEYS,
-      'tells the foreground when its size changes': 'its TIOCSWINSZ keeps the size and sends no SIGWINCH',
+      'notifies the foreground when its size changes': 'its TIOCSWINSZ keeps the size and sends no SIGWINCH',
       'cancels a whole tree: stopped processes':
         'it hangs up a group in which one is stopped as soon as any process of the session ends; nobody is left, but it was no cancel',
       'a deleted file that is still open counts': STILL_NAMED,
       'a deleted file counts whose path was longer than any link can say': STILL_NAMED,
       'a hole in a file counts nothing': 'it reckons a file’s blocks from its length',
-      'who does not write goes on':
+      'a command that does not write continues':
         'its /proc/<pid>/io always says 0, so nobody can be told to be the writer and all are ended',
     },
     slow: true,

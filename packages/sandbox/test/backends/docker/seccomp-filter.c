@@ -76,7 +76,7 @@ static void add_rule(scmp_filter_ctx filter, const char *call)
         compared[i].op = comparison(name);
     }
     int number = seccomp_syscall_resolve_name(call);
-    /* As runc does: a name that this libseccomp does not know stays with the default, which refuses. */
+    /* Like runc: a name unknown to this libseccomp keeps the default, which refuses. */
     if (number != __NR_SCMP_ERROR)
         must(seccomp_rule_add_array(filter, action(answer), number, conditions, compared), call);
 }
@@ -113,7 +113,10 @@ static void print_numbers(uint32_t wanted)
     }
 }
 
-/* What is tried behind the filter must not harm this machine if the filter has a hole: it has no privilege to do so. */
+/*
+ * Calls behind the filter must not harm this machine if the filter has a hole: the process has no
+ * privilege to do so.
+ */
 static void run(const char *rules, char **command)
 {
     scmp_filter_ctx filter = read_filter(rules, seccomp_arch_native());

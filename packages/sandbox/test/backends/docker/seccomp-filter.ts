@@ -47,12 +47,10 @@ export const profileSchema = z.strictObject({
 
 export type Profile = z.infer<typeof profileSchema>
 
-/** What the kernel does with a call: lets it through, answers an errno, or ends the program. */
+/** The kernel's reaction to a call: passes it, answers an errno, or ends the program. */
 export type FilterAnswer = 'allow' | 'kill' | number
 
-/**
- * As libseccomp and `uname -m` name them; engines name them as Go does, and so does the profile.
- */
+/** Names of libseccomp and `uname -m`; engines use Go's names, and so does the profile. */
 const ARCHITECTURES = { x86_64: 'amd64', aarch64: 'arm64' } as const
 export type Architecture = keyof typeof ARCHITECTURES
 
@@ -82,10 +80,7 @@ export class CompiledFilter {
     return number === undefined ? undefined : this.byNumber(number, ...args)
   }
 
-  /**
-   * As a program of this architecture makes the call; with another's audit token, as one of that
-   * makes it.
-   */
+  /** The architecture that makes the call; with another audit token, the one that it claims. */
   byNumber(number: number, ...args: bigint[]): FilterAnswer {
     return this.as(AUDIT[this.architecture], number, ...args)
   }
@@ -108,7 +103,7 @@ function meaning(answer: number): FilterAnswer {
   throw new Error(`The filter answers 0x${answer.toString(16)}, which no profile of ours can mean.`)
 }
 
-/** What a program behind the filter said and how it ended. */
+/** Output and exit of a program behind the filter. */
 export interface FilteredRun {
   code?: number
   signal?: string

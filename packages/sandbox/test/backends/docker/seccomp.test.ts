@@ -38,8 +38,8 @@ function compiled(from: string): Promise<CompiledFilter[]> {
 }
 
 /**
- * What the compiled filters answer, the same for every architecture that has the call; undefined
- * when none has.
+ * Answer of the compiled filters, the same for every architecture that has the call; undefined when
+ * none has.
  */
 function decideIn(all: CompiledFilter[], name: string, ...args: bigint[]): FilterAnswer | undefined {
   const answers = all.map((filter) => filter.byName(name, ...args)).filter((answer) => answer !== undefined)

@@ -87,7 +87,7 @@ test('is a duplex: output without framing, input as it is, half-close both ways'
   expect(errors).toEqual(['last word'])
 })
 
-test('holds the engine back while unread, and lets it go on', async () => {
+test('holds the engine back while unread, and lets it continue', async () => {
   const [ours, engine] = duplexPair()
   const stream = unframed(ours)
   const total = 4_000_000
