@@ -9,7 +9,10 @@ import { compatible } from './box.ts'
 interface Sitting {
   title: string
   command: RunRequest['command']
-  /** What is waited for on the screen, and the keys that are then typed; the program ends by the last ones, with 0. */
+  /**
+   * Expected text on the screen, and the keys that are then typed; the program ends by the last
+   * ones, with 0.
+   */
   dialog: readonly (readonly [sees: string, ...keys: string[]])[]
   /** Never on the screen. */
   hidden?: string
