@@ -113,7 +113,12 @@ test('with a real agent no other waits for more than one prompt of each of the f
   const core = await bench.core({
     wrap: (parts) => ({
       ...parts,
-      line: new PromptQueue({ places: 2, rows: parts.store.promptQueue, leaving: leaving.signal, log: parts.log }),
+      line: new PromptQueue({
+        places: 2,
+        rows: parts.store.promptQueue,
+        leaving: leaving.signal,
+        log: parts.log,
+      }),
     }),
   })
   const done: Promise<unknown>[] = []

@@ -25,7 +25,12 @@ async function withLine(
   const core = await bench.core({
     tools: [tool.tool],
     wrap: (parts) => {
-      line = new PromptQueue({ places, rows: parts.store.promptQueue, leaving: leaving.signal, log: parts.log })
+      line = new PromptQueue({
+        places,
+        rows: parts.store.promptQueue,
+        leaving: leaving.signal,
+        log: parts.log,
+      })
       return { ...parts, line, retry: { attempts: 4, baseMs: 1, capMs: 4, longestWaitMs: 5_000 } }
     },
   })

@@ -91,11 +91,11 @@ test('old chats go; those that are pinned, lately shared, open or running stay, 
 
   await set(core, { chats: 30 })
   const retention = retentionIn(core, 60)
-  expect(await retention.answer({ do: 'preview', days: { ...RETAINED_FOR_EVER, chats: 30 } }, ADA)).toMatchObject(
-    {
-      kinds: [{ kind: 'chats', count: 1, open: 1 }],
-    },
-  )
+  expect(
+    await retention.answer({ do: 'preview', days: { ...RETAINED_FOR_EVER, chats: 30 } }, ADA),
+  ).toMatchObject({
+    kinds: [{ kind: 'chats', count: 1, open: 1 }],
+  })
   await retention.runWhenDue()
   const left = await core.store.listSessions('u_ada')
   expect(left.map(({ id }) => id).toSorted()).toEqual(['s_open', 's_pinned', 's_running', 's_shared'])

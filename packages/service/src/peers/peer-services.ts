@@ -40,7 +40,10 @@ const told = z.object({ from: z.string(), ended: endedForSockets.optional() })
 
 /** Notifies every running service, from a program that is none. */
 export function tellServices(services: ServicesStore, ended: EndedForSockets): Promise<void> {
-  return services.publish(ended.what, JSON.stringify({ from: 'operator', ended } satisfies z.input<typeof told>))
+  return services.publish(
+    ended.what,
+    JSON.stringify({ from: 'operator', ended } satisfies z.input<typeof told>),
+  )
 }
 
 export class PeerServices {
