@@ -67,7 +67,7 @@ export interface Limits {
   /** Throws `rate_limited`. */
   prompt(userId: string): Promise<void>
   /** Throws `rate_limited`. */
-  noticeTest(userId: string): Promise<void>
+  notificationTest(userId: string): Promise<void>
 }
 
 export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
@@ -125,7 +125,7 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
       await take(resets, email.trim().toLowerCase(), 'Too many links for a new password')
     },
     prompt: (userId) => take(prompts, userId, 'Too many messages'),
-    noticeTest: (userId) => take(noticeTests, userId, 'Too many tests'),
+    notificationTest: (userId) => take(noticeTests, userId, 'Too many tests'),
   }
 }
 

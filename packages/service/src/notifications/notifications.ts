@@ -8,7 +8,7 @@ import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { backoffMs } from '@sandlot/shared/async/backoff'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import {
-  NOTICE_KINDS,
+  NOTIFICATION_KINDS,
   type NotificationKind,
   type NotificationTest,
 } from '@sandlot/shared/chat/notifications'
@@ -97,13 +97,13 @@ export class Notifications {
     this.#options = options
     this.#times = { ...NOTICE_TIMES, ...options.times }
     const { mailApprovalMs, mailOtherMs } = this.#times
-    const others = NOTICE_KINDS.filter((kind) => kind !== 'approval')
+    const others = NOTIFICATION_KINDS.filter((kind) => kind !== 'approval')
     const mail: Lane[] = [
       { name: 'mail-approval', way: 'mail', kinds: ['approval'], delayMs: mailApprovalMs },
       { name: 'mail', way: 'mail', kinds: others, delayMs: mailOtherMs },
     ]
     this.#lanes = [
-      { name: 'push', way: 'push', kinds: NOTICE_KINDS, delayMs: 0 },
+      { name: 'push', way: 'push', kinds: NOTIFICATION_KINDS, delayMs: 0 },
       ...(options.sendMail === undefined ? [] : mail),
     ]
     this.#running = this.#run()

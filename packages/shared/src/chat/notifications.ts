@@ -8,17 +8,22 @@ import { z } from 'zod'
  * `approval`: a chat waits for an approval or an answer. `ended`: the user's prompt ended.
  * `mentioned`: in a comment. `shared`: a chat, with them or their team.
  */
-export const NOTICE_KINDS = ['approval', 'ended', 'mentioned', 'shared'] as const
-export type NotificationKind = (typeof NOTICE_KINDS)[number]
+export const NOTIFICATION_KINDS = ['approval', 'ended', 'mentioned', 'shared'] as const
+export type NotificationKind = (typeof NOTIFICATION_KINDS)[number]
 
 const ways = z.strictObject({ push: z.boolean(), mail: z.boolean() })
 
 /** `PUT /api/notices/settings` → `NotificationSettings`. Allowed channels by kind. */
-export const noticeChoice = z.strictObject({ approval: ways, ended: ways, mentioned: ways, shared: ways })
-export type NotificationChoice = z.infer<typeof noticeChoice>
+export const notificationChoice = z.strictObject({
+  approval: ways,
+  ended: ways,
+  mentioned: ways,
+  shared: ways,
+})
+export type NotificationChoice = z.infer<typeof notificationChoice>
 
 /** For a user without a choice. */
-export const DEFAULT_NOTICES: NotificationChoice = {
+export const DEFAULT_NOTIFICATIONS: NotificationChoice = {
   approval: { push: true, mail: true },
   ended: { push: true, mail: false },
   mentioned: { push: true, mail: true },
@@ -26,14 +31,14 @@ export const DEFAULT_NOTICES: NotificationChoice = {
 }
 
 /** `GET /api/notices/settings` */
-export const noticeSettings = z.object({
-  choice: noticeChoice,
+export const notificationSettings = z.object({
+  choice: notificationChoice,
   /** True if this Sandlot can send e-mail. */
   mail: z.boolean(),
   /** The user's browsers with a push subscription. */
   browsers: z.number().int().nonnegative(),
 })
-export type NotificationSettings = z.infer<typeof noticeSettings>
+export type NotificationSettings = z.infer<typeof notificationSettings>
 
 /** `GET /api/notices/push` → the public VAPID key, base64url: `applicationServerKey`. */
 export const pushKey = z.object({ key: z.string() })
@@ -61,9 +66,9 @@ export type PushSubscriptionBody = z.infer<typeof pushSubscription>
 export const pushEnd = z.strictObject({ endpoint })
 
 /** `POST /api/notices/test`: one notification by every channel, regardless of the choice. */
-export const noticeTest = z.object({
+export const notificationTest = z.object({
   push: z.object({ sent: z.number().int().nonnegative(), problems: z.array(z.string()) }),
   /** Null: this Sandlot sends no e-mail. */
   mail: z.object({ sent: z.boolean(), problem: z.string().optional() }).nullable(),
 })
-export type NotificationTest = z.infer<typeof noticeTest>
+export type NotificationTest = z.infer<typeof notificationTest>

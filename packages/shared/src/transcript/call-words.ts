@@ -70,7 +70,7 @@ const SHORT: Record<FailureReason, string> = {
 }
 
 const LONG: Record<FailureReason, string> = {
-  invalid_arguments: 'The arguments do not fit this tool. The model was told what is wrong with them.',
+  invalid_arguments: 'The arguments do not fit this tool. The model received the error.',
   unknown_tool: 'The model asked for a tool that does not exist.',
   unavailable: 'This tool is not available at the moment.',
   denied: 'This was denied. Nothing ran.',
@@ -82,7 +82,7 @@ const LONG: Record<FailureReason, string> = {
   out_of_memory: 'It needed more memory than the sandbox has and was ended.',
   disk_quota: 'The workspace is full.',
   pids_exhausted: 'The sandbox is at its limit of processes.',
-  output_limit: 'It wrote more than may be kept and was ended.',
+  output_limit: 'It exceeded the output limit and was stopped.',
   path_outside: 'The path leads out of the workspace.',
   rate_limited: 'Too many calls in a short time.',
   no_progress: 'The same call was made again and again without a change.',

@@ -3,10 +3,10 @@
  * notifications.
  */
 import {
-  DEFAULT_NOTICES,
+  DEFAULT_NOTIFICATIONS,
   type NotificationChoice,
   type PushSubscriptionBody,
-  noticeChoice,
+  notificationChoice,
 } from '@sandlot/shared/chat/notifications'
 import type { Kysely } from 'kysely'
 import type { AccountsSchema } from '../tables/accounts.ts'
@@ -108,7 +108,7 @@ async function findRecipient(
     .execute()
   return {
     email: person.email,
-    choice: person.choice === null ? DEFAULT_NOTICES : toChoice(person.choice),
+    choice: person.choice === null ? DEFAULT_NOTIFICATIONS : toChoice(person.choice),
     browsers: browsers.map(({ endpoint, p256dh, auth, failures, retryAt }) => ({
       endpoint,
       keys: { p256dh, auth },
@@ -152,8 +152,8 @@ function subscribe(
 
 /** A damaged row, or one of another version, counts as no choice. */
 function toChoice(json: string): NotificationChoice {
-  const read = noticeChoice.safeParse(JSON.parse(json))
-  return read.success ? read.data : DEFAULT_NOTICES
+  const read = notificationChoice.safeParse(JSON.parse(json))
+  return read.success ? read.data : DEFAULT_NOTIFICATIONS
 }
 
 export async function addNotifications({ schema }: Kysely<unknown>): Promise<void> {

@@ -20,7 +20,7 @@ import { addChatMarks, addEnds } from '../shares/chats.ts'
 import { addNotifications } from '../shares/notifications.ts'
 import { addShares } from '../shares/shares.ts'
 import { addPromptQueue } from '../usage/prompt-queue.ts'
-import { addUsageSums, addWhoseUsage } from '../usage/usage-sums.ts'
+import { addUsageSums, addUsageOwners } from '../usage/usage-sums.ts'
 import { addRunTeams, addRuns, addUsageCalls, addUsageCost } from '../usage/usage.ts'
 
 export const sessionsMigrations: Migrations = {
@@ -46,7 +46,7 @@ export const sessionsMigrations: Migrations = {
   '030_model_endpoints': addModelEndpoints,
   '033_chat_marks': addChatMarks,
   '034_ends': addEnds,
-  '035_whose_usage': addWhoseUsage,
+  '035_whose_usage': addUsageOwners,
   '036_usage_sums': addUsageSums,
   '038_line': addPromptQueue,
   '039_audit': addAudit,

@@ -143,7 +143,7 @@ export function usageReads(db: Kysely<SessionsSchema>): UsageReads {
 
 type Row = Record<string, string | number | null>
 
-/** With the columns `day`, `user_id`, … of the keys, and `teams` and `whose` for teams. */
+/** With the columns `day`, `user_id`, … of the keys, and `teams` and `owner` for teams. */
 async function groupedRows(
   db: Kysely<SessionsSchema>,
   table: 'usage_days' | 'tool_days',
@@ -153,11 +153,11 @@ async function groupedRows(
 ): Promise<Row[]> {
   const keys = by.flatMap((key) => (key === 'team' ? [] : [sql.ref(COLUMNS[key])]))
   // The user whose current teams count, if those of that time are not known.
-  const whose = sql`case when teams = '' then user_id else '' end`
-  const groups = by.includes('team') ? [...keys, sql.ref('teams'), whose] : keys
+  const ownerOfTeams = sql`case when teams = '' then user_id else '' end`
+  const groups = by.includes('team') ? [...keys, sql.ref('teams'), ownerOfTeams] : keys
   const selected = [
     ...keys,
-    ...(by.includes('team') ? [sql.ref('teams'), sql`${whose} as whose`] : []),
+    ...(by.includes('team') ? [sql.ref('teams'), sql`${ownerOfTeams} as owner`] : []),
     ...sums.map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`),
   ]
   const { rows } = await sql<Row>`
@@ -192,7 +192,7 @@ async function splitByTeam(
   const today = new Map(now.map((person) => [person.user_id, person.teams]))
   const split = new Map<string, Split>()
   for (const { row, key, sums } of all) {
-    const text = row['teams'] === '' ? (today.get(String(row['whose'])) ?? '[]') : String(row['teams'])
+    const text = row['teams'] === '' ? (today.get(String(row['owner'])) ?? '[]') : String(row['teams'])
     const teams: readonly (string | null)[] = idList.parse(JSON.parse(text))
     for (const team of teams.length === 0 ? [null] : teams) {
       const id = JSON.stringify([key.day, key.person, key.model, key.tool, team])
@@ -232,7 +232,7 @@ function toTool(sums: Record<string, number>): CountedTool {
 }
 
 /** Teams at the time of usage, and the user of an outcome. */
-export async function addWhoseUsage({ schema }: Kysely<unknown>): Promise<void> {
+export async function addUsageOwners({ schema }: Kysely<unknown>): Promise<void> {
   await schema.alterTable('usage').addColumn('teams', 'text').execute()
   await schema.alterTable('outcomes').addColumn('user_id', 'text').execute()
   await schema.alterTable('outcomes').addColumn('at', 'bigint').execute()

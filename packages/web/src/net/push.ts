@@ -3,8 +3,8 @@ import {
   type NotificationChoice,
   type NotificationSettings,
   type NotificationTest,
-  noticeSettings,
-  noticeTest,
+  notificationSettings,
+  notificationTest,
   pushKey,
 } from '@sandlot/shared/chat/notifications'
 import { z } from 'zod'
@@ -73,17 +73,17 @@ export async function renewPush(): Promise<void> {
 }
 
 export function fetchNotificationSettings(): Promise<NotificationSettings> {
-  return call(noticeSettings, 'GET', '/api/notices/settings')
+  return call(notificationSettings, 'GET', '/api/notices/settings')
 }
 
 /** Answers what is kept. */
 export function saveNotificationChoice(choice: NotificationChoice): Promise<NotificationSettings> {
-  return call(noticeSettings, 'PUT', '/api/notices/settings', choice)
+  return call(notificationSettings, 'PUT', '/api/notices/settings', choice)
 }
 
 /** One notice by every way there is. */
 export function testNotifications(): Promise<NotificationTest> {
-  return call(noticeTest, 'POST', '/api/notices/test')
+  return call(notificationTest, 'POST', '/api/notices/test')
 }
 
 async function current(): Promise<PushSubscription | null> {

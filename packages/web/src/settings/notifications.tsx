@@ -1,6 +1,6 @@
 /** Which notices a person gets, by push and by e-mail, and whether this browser shows them. */
 import {
-  NOTICE_KINDS,
+  NOTIFICATION_KINDS,
   type NotificationKind,
   type NotificationSettings,
   type NotificationTest,
@@ -152,7 +152,7 @@ function Choices(props: {
           </tr>
         </thead>
         <tbody>
-          {NOTICE_KINDS.map((kind) => (
+          {NOTIFICATION_KINDS.map((kind) => (
             <tr key={kind} className="border-b border-line last:border-0">
               <th scope="row" className="py-2 pl-3 text-left font-normal">
                 <span className="block font-medium">{KINDS[kind].title}</span>

@@ -1,7 +1,7 @@
 /** Notification choices of a person, by kind and channel, and the browsers that take pushes. */
 import {
   type NotificationSettings,
-  noticeChoice,
+  notificationChoice,
   pushEnd,
   pushSubscription,
 } from '@sandlot/shared/chat/notifications'
@@ -23,7 +23,7 @@ export function notificationsRoutes(parts: Parts): Hono<AppEnv> {
     .get('/settings', async (c) => c.json(await settings(c)))
     .put('/settings', async (c) => {
       const { account } = requireSignIn(c)
-      await accounts.notifications.choose(account.id, await readBody(c, noticeChoice))
+      await accounts.notifications.choose(account.id, await readBody(c, notificationChoice))
       return c.json(await settings(c))
     })
     .get('/push', (c) => c.json({ key: push.publicKey }))
@@ -44,7 +44,7 @@ export function notificationsRoutes(parts: Parts): Hono<AppEnv> {
     })
     .post('/test', async (c) => {
       const { account } = requireSignIn(c)
-      await limits.noticeTest(account.id)
+      await limits.notificationTest(account.id)
       return c.json(await notices.test(account.id))
     })
 }

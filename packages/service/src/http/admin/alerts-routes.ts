@@ -10,7 +10,7 @@ export function alertsRoutes(parts: Parts): Hono<AppEnv> {
     .use(requireCaller(parts), administratorsOnly)
     .get('/', (c) => c.json(alerts.view))
     .post('/test', async (c) => {
-      await limits.noticeTest(c.var.caller.account.id)
+      await limits.notificationTest(c.var.caller.account.id)
       return c.json(await alerts.test())
     })
 }
