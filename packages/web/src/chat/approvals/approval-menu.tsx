@@ -47,23 +47,7 @@ export function ApprovalMenu(props: {
           <Menu.Positioner positionMethod="fixed" side="bottom" align="end" sideOffset={4} className="z-50">
             <Menu.Popup className="popup w-80 max-w-[calc(100vw-2rem)] rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
               {props.options.map((option) => (
-                <Menu.Item
-                  key={option.optionId}
-                  data-option-kind={option.kind}
-                  data-option-id={option.optionId}
-                  className={ITEM}
-                  onClick={() => props.onAnswer(option)}
-                >
-                  <span className="font-medium">{SCOPE[option.remembers.scope]}</span>
-                  {option.remembers.rules.map((match) => (
-                    <span
-                      key={JSON.stringify(match)}
-                      className="line-clamp-3 text-xs whitespace-pre-line text-muted [overflow-wrap:anywhere]"
-                    >
-                      <Revealed text={describeMatch(match)} />
-                    </span>
-                  ))}
-                </Menu.Item>
+                <RememberedAnswer key={option.optionId} option={option} onAnswer={props.onAnswer} />
               ))}
               {props.options.length > 0 && props.onExplain !== undefined && (
                 <Menu.Separator className="my-1 h-px bg-line" />
@@ -80,5 +64,30 @@ export function ApprovalMenu(props: {
         </Menu.Portal>
       </Menu.Root>
     </div>
+  )
+}
+
+function RememberedAnswer(props: {
+  option: RememberingOption
+  onAnswer: (option: PermissionOption) => void
+}) {
+  const { option } = props
+  return (
+    <Menu.Item
+      data-option-kind={option.kind}
+      data-option-id={option.optionId}
+      className={ITEM}
+      onClick={() => props.onAnswer(option)}
+    >
+      <span className="font-medium">{SCOPE[option.remembers.scope]}</span>
+      {option.remembers.rules.map((match) => (
+        <span
+          key={JSON.stringify(match)}
+          className="line-clamp-3 text-xs whitespace-pre-line text-muted [overflow-wrap:anywhere]"
+        >
+          <Revealed text={describeMatch(match)} />
+        </span>
+      ))}
+    </Menu.Item>
   )
 }

@@ -6,6 +6,7 @@ import {
   type QuestionContent,
   type QuestionField,
 } from '@sandlot/shared/chat/question'
+import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { type SubmitEvent, useId, useState } from 'react'
 import { Button } from '../../ui/button.tsx'
@@ -42,20 +43,7 @@ export function ToolQuestion(props: { call: CallEntry; sessionId: string; questi
       {question.message !== call.title && (
         <p className="text-sm [overflow-wrap:anywhere] whitespace-pre-wrap text-ink">{question.message}</p>
       )}
-      {choices.length > 0 && (
-        <div className="flex flex-wrap gap-2">
-          {choices.map(({ optionId, name }) => (
-            <Button
-              key={optionId}
-              disabled={answered}
-              className="h-auto min-h-9 py-1.5 text-left whitespace-normal max-sm:min-h-11 max-sm:w-full"
-              onClick={() => answer(optionId)}
-            >
-              {name}
-            </Button>
-          ))}
-        </div>
-      )}
+      <ChoiceButtons choices={choices} disabled={answered} onChoose={answer} />
       {fields.map(([name, field]) => (
         <QuestionInput
           key={name}
@@ -67,25 +55,50 @@ export function ToolQuestion(props: { call: CallEntry; sessionId: string; questi
           onChange={(value) => set(name, value)}
         />
       ))}
-      <div className="flex flex-wrap gap-2">
-        <Button
-          type="submit"
-          variant="primary"
-          disabled={answered || missing}
-          className="max-sm:h-11 max-sm:flex-1"
-        >
-          Answer
-        </Button>
-        <Button
-          variant="ghost"
-          disabled={answered}
-          className="max-sm:h-11"
-          onClick={() => answer(DECLINE_OPTION)}
-        >
-          Skip
-        </Button>
-      </div>
+      <AnswerButtons answered={answered} missing={missing} onSkip={() => answer(DECLINE_OPTION)} />
     </form>
+  )
+}
+
+function ChoiceButtons(props: {
+  choices: readonly PermissionOption[]
+  disabled: boolean
+  onChoose: (optionId: string) => void
+}) {
+  const { choices, disabled } = props
+  if (choices.length === 0) return null
+  return (
+    <div className="flex flex-wrap gap-2">
+      {choices.map(({ optionId, name }) => (
+        <Button
+          key={optionId}
+          disabled={disabled}
+          className="h-auto min-h-9 py-1.5 text-left whitespace-normal max-sm:min-h-11 max-sm:w-full"
+          onClick={() => props.onChoose(optionId)}
+        >
+          {name}
+        </Button>
+      ))}
+    </div>
+  )
+}
+
+function AnswerButtons(props: { answered: boolean; missing: boolean; onSkip: () => void }) {
+  const { answered, missing } = props
+  return (
+    <div className="flex flex-wrap gap-2">
+      <Button
+        type="submit"
+        variant="primary"
+        disabled={answered || missing}
+        className="max-sm:h-11 max-sm:flex-1"
+      >
+        Answer
+      </Button>
+      <Button variant="ghost" disabled={answered} className="max-sm:h-11" onClick={props.onSkip}>
+        Skip
+      </Button>
+    </div>
   )
 }
 
@@ -105,19 +118,7 @@ function QuestionInput(props: {
       {title}
     </label>
   )
-  if (field.type === 'boolean') {
-    return (
-      <label className="flex items-center gap-2.5 text-sm font-medium text-ink pointer-coarse:min-h-11">
-        <input
-          type="checkbox"
-          className="size-4 accent-accent"
-          checked={value === true}
-          onChange={(event) => onChange(event.target.checked)}
-        />
-        {title}
-      </label>
-    )
-  }
+  if (field.type === 'boolean') return <YesOrNo title={title} value={value === true} onChange={onChange} />
   if (field.type === 'array') return <Several {...props} title={title} />
   const choices = choicesOf(field)
   return (
@@ -149,6 +150,20 @@ function QuestionInput(props: {
         />
       )}
     </div>
+  )
+}
+
+function YesOrNo(props: { title: string; value: boolean; onChange: (value: boolean) => void }) {
+  return (
+    <label className="flex items-center gap-2.5 text-sm font-medium text-ink pointer-coarse:min-h-11">
+      <input
+        type="checkbox"
+        className="size-4 accent-accent"
+        checked={props.value}
+        onChange={(event) => props.onChange(event.target.checked)}
+      />
+      {props.title}
+    </label>
   )
 }
 

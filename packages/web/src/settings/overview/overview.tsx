@@ -59,19 +59,7 @@ export function OverviewSection() {
         {unstopped !== null && <Alert>{unstopped}</Alert>}
         <Prompts prompts={view.prompts} nameOf={nameOf} busy={busy} onStop={setDoomed} />
       </Part>
-      <Part title="People here now" text="Who has the page open.">
-        <ul aria-label="People here now" className="flex min-h-8 flex-wrap gap-2">
-          {view.online.map(({ id, name }) => (
-            <li
-              key={id}
-              className="flex items-center gap-2 rounded-full border border-line bg-raised py-1 pr-3 pl-1 text-sm"
-            >
-              <PersonMark id={id} name={name} />
-              <span className="[overflow-wrap:anywhere]">{name}</span>
-            </li>
-          ))}
-        </ul>
-      </Part>
+      <PeopleHere online={view.online} />
       <Versions view={view} />
       <ConfirmDialog
         title={doomed === null ? 'Stop it?' : `Stop what runs for ${nameOf(doomed)}?`}
@@ -91,6 +79,24 @@ export function OverviewSection() {
         They read that an administrator stopped it. What it has done so far stays.
       </ConfirmDialog>
     </div>
+  )
+}
+
+function PeopleHere({ online }: Pick<Overview, 'online'>) {
+  return (
+    <Part title="People here now" text="Who has the page open.">
+      <ul aria-label="People here now" className="flex min-h-8 flex-wrap gap-2">
+        {online.map(({ id, name }) => (
+          <li
+            key={id}
+            className="flex items-center gap-2 rounded-full border border-line bg-raised py-1 pr-3 pl-1 text-sm"
+          >
+            <PersonMark id={id} name={name} />
+            <span className="[overflow-wrap:anywhere]">{name}</span>
+          </li>
+        ))}
+      </ul>
+    </Part>
   )
 }
 
@@ -244,52 +250,70 @@ function Prompts(props: {
         <p className="text-sm text-muted">Nothing runs.</p>
       ) : (
         <ul aria-label="Prompts" className="divide-y divide-line rounded-lg border border-line">
-          {prompts.map((prompt) => {
-            const { promptId, model, startedAt, doing, sessionId, title } = prompt
-            return (
-              <li key={promptId} className="flex min-h-14 items-center gap-3 py-2 pr-2 pl-3 text-sm">
-                <span
-                  className={cn(
-                    'size-1.5 shrink-0 rounded-full',
-                    doing === 'line' || doing === 'person' ? 'bg-waiting' : 'bg-accent',
-                  )}
-                  aria-hidden
-                />
-                <div className="min-w-0 flex-1">
-                  <p className="[overflow-wrap:anywhere]">
-                    <span className="font-medium">{nameOf(prompt)}</span>
-                    <span className="text-muted"> · {model}</span>
-                  </p>
-                  <p className="text-xs text-muted tabular-nums [overflow-wrap:anywhere]">
-                    {doingWords(prompt)} · {agoWords(now - startedAt)}
-                    {sessionId !== undefined && (
-                      <>
-                        {' · '}
-                        <Link
-                          href={`/s/${sessionId}`}
-                          className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
-                        >
-                          {title ?? 'Your chat'}
-                        </Link>
-                      </>
-                    )}
-                  </p>
-                </div>
-                <Button
-                  size="sm"
-                  variant="danger"
-                  disabled={props.busy}
-                  aria-label={`Stop what runs for ${nameOf(prompt)}`}
-                  onClick={() => props.onStop(prompt)}
-                >
-                  Stop
-                </Button>
-              </li>
-            )
-          })}
+          {prompts.map((prompt) => (
+            <PromptRow
+              key={prompt.promptId}
+              prompt={prompt}
+              owner={nameOf(prompt)}
+              now={now}
+              busy={props.busy}
+              onStop={props.onStop}
+            />
+          ))}
         </ul>
       )}
     </div>
+  )
+}
+
+function PromptRow(props: {
+  prompt: RunningPrompt
+  owner: string
+  now: number
+  busy: boolean
+  onStop: (prompt: RunningPrompt) => void
+}) {
+  const { prompt, owner, now } = props
+  const { model, startedAt, doing, sessionId, title } = prompt
+  return (
+    <li className="flex min-h-14 items-center gap-3 py-2 pr-2 pl-3 text-sm">
+      <span
+        className={cn(
+          'size-1.5 shrink-0 rounded-full',
+          doing === 'line' || doing === 'person' ? 'bg-waiting' : 'bg-accent',
+        )}
+        aria-hidden
+      />
+      <div className="min-w-0 flex-1">
+        <p className="[overflow-wrap:anywhere]">
+          <span className="font-medium">{owner}</span>
+          <span className="text-muted"> · {model}</span>
+        </p>
+        <p className="text-xs text-muted tabular-nums [overflow-wrap:anywhere]">
+          {doingWords(prompt)} · {agoWords(now - startedAt)}
+          {sessionId !== undefined && (
+            <>
+              {' · '}
+              <Link
+                href={`/s/${sessionId}`}
+                className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+              >
+                {title ?? 'Your chat'}
+              </Link>
+            </>
+          )}
+        </p>
+      </div>
+      <Button
+        size="sm"
+        variant="danger"
+        disabled={props.busy}
+        aria-label={`Stop what runs for ${owner}`}
+        onClick={() => props.onStop(prompt)}
+      >
+        Stop
+      </Button>
+    </li>
   )
 }
 

@@ -147,28 +147,36 @@ function RolePart(props: { person: Account; onChanged: () => Promise<void> }) {
       </div>
       <p className="text-xs text-muted">{ROLE_MEANS[shown]}</p>
       {theirs !== null && (
-        <div role="alert" className="rounded-lg border border-waiting-line bg-waiting-wash p-3 text-sm">
-          <p className="font-medium">
-            Another administrator made them {ROLE_WORDS[theirs].toLowerCase()} meanwhile.
-          </p>
-          <div className="mt-2 flex flex-wrap gap-2">
-            <Button
-              size="sm"
-              onClick={() => {
-                setTheirs(null)
-                setWanted(null)
-                void props.onChanged()
-              }}
-            >
-              Leave it so
-            </Button>
-            <Button size="sm" onClick={() => void save(shown, theirs)}>
-              Make them {ROLE_WORDS[shown].toLowerCase()} all the same
-            </Button>
-          </div>
-        </div>
+        <RoleConflict
+          theirs={theirs}
+          wanted={shown}
+          onKeep={() => {
+            setTheirs(null)
+            setWanted(null)
+            void props.onChanged()
+          }}
+          onOverwrite={() => void save(shown, theirs)}
+        />
       )}
     </Part>
+  )
+}
+
+function RoleConflict(props: { theirs: Role; wanted: Role; onKeep: () => void; onOverwrite: () => void }) {
+  return (
+    <div role="alert" className="rounded-lg border border-waiting-line bg-waiting-wash p-3 text-sm">
+      <p className="font-medium">
+        Another administrator made them {ROLE_WORDS[props.theirs].toLowerCase()} meanwhile.
+      </p>
+      <div className="mt-2 flex flex-wrap gap-2">
+        <Button size="sm" onClick={props.onKeep}>
+          Leave it so
+        </Button>
+        <Button size="sm" onClick={props.onOverwrite}>
+          Make them {ROLE_WORDS[props.wanted].toLowerCase()} all the same
+        </Button>
+      </div>
+    </div>
   )
 }
 
@@ -190,31 +198,16 @@ function TeamsPart(props: { person: Account; teams: readonly Team[]; onChanged: 
       {theirs.length === 0 && <p className="text-sm text-muted">In no team.</p>}
       {theirs.length > 0 && (
         <ul aria-label={`Teams of ${name}`} className="flex flex-wrap gap-2">
-          {theirs.map((team) => {
-            const byAdministrator = sourcesIn(team).includes('admin')
-            return (
-              <li
-                key={team.id}
-                className="flex h-8 items-center gap-1 rounded-full border border-line bg-sunken pr-1 pl-3 text-sm pointer-coarse:h-11"
-              >
-                {team.name}
-                {sourcesIn(team).includes('groups') && (
-                  <span className="pr-2 text-xs text-muted">by their provider’s groups</span>
-                )}
-                {byAdministrator && (
-                  <button
-                    type="button"
-                    aria-label={`Take ${name} out of ${team.name}`}
-                    disabled={busy}
-                    className="flex size-6 items-center justify-center rounded-full text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
-                    onClick={() => set(team.id, false)}
-                  >
-                    <X className="size-3.5" aria-hidden />
-                  </button>
-                )}
-              </li>
-            )
-          })}
+          {theirs.map((team) => (
+            <TeamChip
+              key={team.id}
+              team={team}
+              person={name}
+              sources={sourcesIn(team)}
+              busy={busy}
+              onRemove={() => set(team.id, false)}
+            />
+          ))}
         </ul>
       )}
       {others.length > 0 && (
@@ -234,6 +227,35 @@ function TeamsPart(props: { person: Account; teams: readonly Team[]; onChanged: 
         </select>
       )}
     </Part>
+  )
+}
+
+function TeamChip(props: {
+  team: Team
+  person: string
+  sources: readonly Team['members'][number]['source'][]
+  busy: boolean
+  onRemove: () => void
+}) {
+  const { team, sources } = props
+  return (
+    <li className="flex h-8 items-center gap-1 rounded-full border border-line bg-sunken pr-1 pl-3 text-sm pointer-coarse:h-11">
+      {team.name}
+      {sources.includes('groups') && (
+        <span className="pr-2 text-xs text-muted">by their provider’s groups</span>
+      )}
+      {sources.includes('admin') && (
+        <button
+          type="button"
+          aria-label={`Take ${props.person} out of ${team.name}`}
+          disabled={props.busy}
+          className="flex size-6 items-center justify-center rounded-full text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
+          onClick={props.onRemove}
+        >
+          <X className="size-3.5" aria-hidden />
+        </button>
+      )}
+    </li>
   )
 }
 
@@ -341,21 +363,25 @@ function SignInPart(props: { person: Account }) {
           </Button>
         </div>
       )}
-      {fresh !== null && (
-        <div role="status" className="rounded-lg border border-waiting-line bg-waiting-wash p-3">
-          <p className="text-sm font-medium">Tell {name} this password. It is not shown again.</p>
-          <div className="mt-2 flex items-center gap-2 rounded-md border border-line bg-raised py-1 pr-1 pl-3">
-            <code data-testid="new-password" className="min-w-0 flex-1 text-xs [overflow-wrap:anywhere]">
-              {fresh}
-            </code>
-            <CopyButton text={fresh} what="password" />
-          </div>
-        </div>
-      )}
+      {fresh !== null && <NewPassword name={name} password={fresh} />}
       <p role="status" className="text-sm text-muted empty:hidden">
         {removed && 'Their two-step sign-in is removed.'}
       </p>
     </Part>
+  )
+}
+
+function NewPassword({ name, password }: { name: string; password: string }) {
+  return (
+    <div role="status" className="rounded-lg border border-waiting-line bg-waiting-wash p-3">
+      <p className="text-sm font-medium">Tell {name} this password. It is not shown again.</p>
+      <div className="mt-2 flex items-center gap-2 rounded-md border border-line bg-raised py-1 pr-1 pl-3">
+        <code data-testid="new-password" className="min-w-0 flex-1 text-xs [overflow-wrap:anywhere]">
+          {password}
+        </code>
+        <CopyButton text={password} what="password" />
+      </div>
+    </div>
   )
 }
 

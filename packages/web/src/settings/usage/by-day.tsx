@@ -19,17 +19,7 @@ export function ByDay<Row extends { day: string }>(props: {
     () => measures.find(({ of }) => rows.some((row) => (of(row) ?? 0) > 0))?.id ?? measures[0].id,
   )
   const measure = measures.find(({ id }) => id === chosen) ?? measures[0]
-  const bars = useMemo(() => {
-    const known = new Map(rows.map((row) => [row.day, row]))
-    const all = everyDay(days)
-    return {
-      days: all.map((day) => Date.parse(day)),
-      values: all.map((day) => {
-        const row = known.get(day)
-        return row === undefined ? 0 : measure.of(row)
-      }),
-    }
-  }, [days, rows, measure])
+  const bars = useBars(days, rows, measure)
   return (
     <div className="flex flex-col gap-3">
       <div className="max-w-56">
@@ -68,4 +58,19 @@ export function ByDay<Row extends { day: string }>(props: {
       </details>
     </div>
   )
+}
+
+/** Zero for a day without a row, null for a row without a value. */
+function useBars<Row extends { day: string }>(days: Days, rows: readonly Row[], measure: Measure<Row>) {
+  return useMemo(() => {
+    const known = new Map(rows.map((row) => [row.day, row]))
+    const all = everyDay(days)
+    return {
+      days: all.map((day) => Date.parse(day)),
+      values: all.map((day) => {
+        const row = known.get(day)
+        return row === undefined ? 0 : measure.of(row)
+      }),
+    }
+  }, [days, rows, measure])
 }

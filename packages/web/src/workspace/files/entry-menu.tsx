@@ -9,6 +9,7 @@ import {
   FilePlus,
   FolderInput,
   FolderPlus,
+  type LucideIcon,
   Pencil,
   SquarePen,
   Trash2,
@@ -32,12 +33,28 @@ export interface EntryActions {
   copyPath: (path: string) => void
 }
 
-export const ITEM =
+const ITEM =
   'flex h-8 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:h-11'
 export const POPUP = 'popup min-w-48 rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none'
 const ICON = 'size-4 text-muted'
 /** All of them are in one address. */
 const MOST_ZIPPED = 100
+
+export function menuItem(label: string, Icon: LucideIcon, onClick: () => void) {
+  return (
+    <Menu.Item className={ITEM} onClick={onClick}>
+      <Icon className={ICON} aria-hidden /> {label}
+    </Menu.Item>
+  )
+}
+
+export function downloadItem(href: string, label: string, Icon: LucideIcon) {
+  return (
+    <Menu.LinkItem className={ITEM} href={href} download closeOnClick>
+      <Icon className={ICON} aria-hidden /> {label}
+    </Menu.LinkItem>
+  )
+}
 
 export function EntryMenu(props: { path: string; entry: WorkspaceEntry; actions: EntryActions }) {
   const { path, entry, actions } = props
@@ -45,16 +62,6 @@ export function EntryMenu(props: { path: string; entry: WorkspaceEntry; actions:
   const host = useRef<HTMLSpanElement>(null)
   const marked = useTree(({ marked }) => (marked.has(path) ? marked.size : 1))
   const name = revealedText(entry.name)
-  const item = (label: string, Icon: typeof Pencil, onClick: () => void) => (
-    <Menu.Item className={ITEM} onClick={onClick}>
-      <Icon className={ICON} aria-hidden /> {label}
-    </Menu.Item>
-  )
-  const save = (href: string, label: string, Icon: typeof Pencil) => (
-    <Menu.LinkItem className={ITEM} href={href} download closeOnClick>
-      <Icon className={ICON} aria-hidden /> {label}
-    </Menu.LinkItem>
-  )
   return (
     <span ref={host} role="none" onClick={(event) => event.stopPropagation()}>
       <Menu.Root>
@@ -72,27 +79,28 @@ export function EntryMenu(props: { path: string; entry: WorkspaceEntry; actions:
             <Menu.Popup className={POPUP} onKeyDown={(event) => event.stopPropagation()}>
               {marked > 1 ? (
                 <>
-                  {item(`Move ${marked} entries…`, FolderInput, () => actions.move(pathsFor(path)))}
+                  {menuItem(`Move ${marked} entries…`, FolderInput, () => actions.move(pathsFor(path)))}
                   {pathsFor(path).length <= MOST_ZIPPED &&
-                    save(zipUrl(...pathsFor(path)), `Download ${marked} entries as zip`, Archive)}
-                  {item(`Delete ${marked} entries`, Trash2, () => actions.remove(pathsFor(path)))}
+                    downloadItem(zipUrl(...pathsFor(path)), `Download ${marked} entries as zip`, Archive)}
+                  {menuItem(`Delete ${marked} entries`, Trash2, () => actions.remove(pathsFor(path)))}
                 </>
               ) : (
                 <>
-                  {entry.kind === 'file' && item('Edit as text', SquarePen, () => actions.edit(path))}
+                  {entry.kind === 'file' && menuItem('Edit as text', SquarePen, () => actions.edit(path))}
                   {entry.kind === 'directory' && (
                     <>
-                      {item('New file', FilePlus, () => actions.addFile(path))}
-                      {item('New folder', FolderPlus, () => actions.addFolder(path))}
-                      {item('Add files here', Upload, () => actions.upload(path))}
+                      {menuItem('New file', FilePlus, () => actions.addFile(path))}
+                      {menuItem('New folder', FolderPlus, () => actions.addFolder(path))}
+                      {menuItem('Add files here', Upload, () => actions.upload(path))}
                     </>
                   )}
-                  {item('Copy path', Copy, () => actions.copyPath(path))}
-                  {item('Rename', Pencil, () => actions.rename(path))}
-                  {item('Move…', FolderInput, () => actions.move([path]))}
-                  {entry.kind === 'file' && save(fileUrl(path, { download: true }), 'Download', Download)}
-                  {entry.kind === 'directory' && save(zipUrl(path), 'Download as zip', Archive)}
-                  {item('Delete', Trash2, () => actions.remove([path]))}
+                  {menuItem('Copy path', Copy, () => actions.copyPath(path))}
+                  {menuItem('Rename', Pencil, () => actions.rename(path))}
+                  {menuItem('Move…', FolderInput, () => actions.move([path]))}
+                  {entry.kind === 'file' &&
+                    downloadItem(fileUrl(path, { download: true }), 'Download', Download)}
+                  {entry.kind === 'directory' && downloadItem(zipUrl(path), 'Download as zip', Archive)}
+                  {menuItem('Delete', Trash2, () => actions.remove([path]))}
                 </>
               )}
             </Menu.Popup>

@@ -6,7 +6,7 @@ import { zipUrl } from '../../net/files.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { folderOf, nameOf } from '../../state/dropped.ts'
-import { type EntryActions, ITEM, POPUP } from './entry-menu.tsx'
+import { downloadItem, type EntryActions, menuItem, POPUP } from './entry-menu.tsx'
 import { refreshTree, useTree } from './use-tree.ts'
 
 export function FilesToolbar(props: {
@@ -19,16 +19,7 @@ export function FilesToolbar(props: {
   const { actions } = props
   const host = useRef<HTMLDivElement>(null)
   const at = useTree((tree) => tree.at)
-  const item = (label: string, Icon: typeof Upload, onClick: () => void) => (
-    <Menu.Item className={ITEM} onClick={onClick}>
-      <Icon className="size-4 text-muted" aria-hidden /> {label}
-    </Menu.Item>
-  )
-  /** The place of the focus: in that folder, or next to that file. */
-  const folder = (): string => {
-    const entry = at === null ? undefined : entryAt(at)
-    return at === null || entry === undefined ? '' : entry.kind === 'directory' ? at : folderOf(at)
-  }
+  const folder = () => focusedFolder(at)
   return (
     <div ref={host} className="flex items-center gap-1 border-b border-line py-1.5 pr-2 pl-3">
       <SearchField
@@ -61,20 +52,24 @@ export function FilesToolbar(props: {
         <Menu.Portal container={host}>
           <Menu.Positioner positionMethod="fixed" side="bottom" align="end" sideOffset={4} className="z-50">
             <Menu.Popup className={POPUP}>
-              {item('New file', FilePlus, () => actions.addFile(folder()))}
-              {item('New folder', FolderPlus, () => actions.addFolder(folder()))}
-              {item('Add a folder', FolderUp, props.onFolders)}
-              <Menu.LinkItem className={ITEM} href={zipUrl('')} download closeOnClick>
-                <Archive className="size-4 text-muted" aria-hidden /> Download all as zip
-              </Menu.LinkItem>
-              {item('Trash', Trash2, props.onTrash)}
-              {item('Look again', RotateCw, () => void refreshTree())}
+              {menuItem('New file', FilePlus, () => actions.addFile(folder()))}
+              {menuItem('New folder', FolderPlus, () => actions.addFolder(folder()))}
+              {menuItem('Add a folder', FolderUp, props.onFolders)}
+              {downloadItem(zipUrl(''), 'Download all as zip', Archive)}
+              {menuItem('Trash', Trash2, props.onTrash)}
+              {menuItem('Look again', RotateCw, () => void refreshTree())}
             </Menu.Popup>
           </Menu.Positioner>
         </Menu.Portal>
       </Menu.Root>
     </div>
   )
+}
+
+/** The folder in focus, or that of the file in focus. */
+function focusedFolder(at: string | null): string {
+  const entry = at === null ? undefined : entryAt(at)
+  return at === null || entry === undefined ? '' : entry.kind === 'directory' ? at : folderOf(at)
 }
 
 function entryAt(path: string) {
