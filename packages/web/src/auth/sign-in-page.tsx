@@ -63,14 +63,9 @@ function Ways(props: {
   onSignedIn: () => Promise<void>
 }) {
   const { providers, local, reset } = props.ways
-  const [password, setPassword] = useState('')
   // A form for administrators alone is folded away for everybody else.
   const [formShown, setFormShown] = useState(local === 'all' || providers.length === 0)
   const cameBack = useProviderProblem()
-  const { busy, problem, onSubmit } = useSubmit(async () => {
-    if ((await signIn({ email: props.email.trim(), password })) === 'code') props.onCode()
-    else await props.onSignedIn()
-  })
   return (
     <AuthLayout title="Sign in" text="Welcome back.">
       {cameBack !== null && (
@@ -87,36 +82,59 @@ function Ways(props: {
       {formShown ? (
         <>
           {providers.length > 0 && <Or />}
-          <form onSubmit={onSubmit} className="flex flex-col gap-4">
-            {problem !== null && <Alert>{problem}</Alert>}
-            <Field
-              label="E-mail"
-              type="email"
-              name="email"
-              autoComplete="username"
-              required
-              autoFocus={local === 'admins' && providers.length > 0}
-              value={props.email}
-              onChange={(event) => props.onEmail(event.target.value)}
-            />
-            <PasswordField
-              label="Password"
-              name="password"
-              autoComplete="current-password"
-              required
-              value={password}
-              onChange={(event) => setPassword(event.target.value)}
-            />
-            <Button type="submit" variant="primary" disabled={busy} className="mt-1 h-10 pointer-coarse:h-11">
-              {busy && <Spinner />} Sign in
-            </Button>
-          </form>
+          <PasswordForm
+            email={props.email}
+            autoFocus={local === 'admins' && providers.length > 0}
+            onEmail={props.onEmail}
+            onCode={props.onCode}
+            onSignedIn={props.onSignedIn}
+          />
           {reset && <QuietButton onClick={props.onForgotten}>Forgot your password?</QuietButton>}
         </>
       ) : (
         <QuietButton onClick={() => setFormShown(true)}>Sign in with a password</QuietButton>
       )}
     </AuthLayout>
+  )
+}
+
+function PasswordForm(props: {
+  email: string
+  autoFocus: boolean
+  onEmail: (email: string) => void
+  onCode: () => void
+  onSignedIn: () => Promise<void>
+}) {
+  const [password, setPassword] = useState('')
+  const { busy, problem, onSubmit } = useSubmit(async () => {
+    if ((await signIn({ email: props.email.trim(), password })) === 'code') props.onCode()
+    else await props.onSignedIn()
+  })
+  return (
+    <form onSubmit={onSubmit} className="flex flex-col gap-4">
+      {problem !== null && <Alert>{problem}</Alert>}
+      <Field
+        label="E-mail"
+        type="email"
+        name="email"
+        autoComplete="username"
+        required
+        autoFocus={props.autoFocus}
+        value={props.email}
+        onChange={(event) => props.onEmail(event.target.value)}
+      />
+      <PasswordField
+        label="Password"
+        name="password"
+        autoComplete="current-password"
+        required
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      <Button type="submit" variant="primary" disabled={busy} className="mt-1 h-10 pointer-coarse:h-11">
+        {busy && <Spinner />} Sign in
+      </Button>
+    </form>
   )
 }
 

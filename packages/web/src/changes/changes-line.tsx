@@ -1,7 +1,7 @@
 /** One quiet line at the end of a prompt: what it changed in the workspace. */
 import type { ChangesEntry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, FileDiff } from 'lucide-react'
-import { memo, useId, useState } from 'react'
+import { memo, type ReactNode, useId, useState } from 'react'
 import { useReading } from '../state/reading.ts'
 import { useWorkspace } from '../state/use-workspace.ts'
 import { cn } from '../lib/cn.ts'
@@ -17,8 +17,6 @@ export const ChangesLine = memo(function ChangesLine(props: { entry: ChangesEntr
   const { entry } = props
   const { access, snapshot } = useReading()
   const { open } = useWorkspace()
-  const [named, setNamed] = useState(false)
-  const listId = useId()
   const words = (
     <>
       <FileDiff className="size-3.5 shrink-0" aria-hidden />
@@ -46,6 +44,12 @@ export const ChangesLine = memo(function ChangesLine(props: { entry: ChangesEntr
         {words}
       </button>
     )
+  return <NamedChanges entry={entry}>{words}</NamedChanges>
+})
+
+function NamedChanges({ entry, children }: { entry: ChangesEntry; children: ReactNode }) {
+  const [named, setNamed] = useState(false)
+  const listId = useId()
   return (
     <div data-testid="changes-line">
       <button
@@ -55,7 +59,7 @@ export const ChangesLine = memo(function ChangesLine(props: { entry: ChangesEntr
         onClick={() => setNamed(!named)}
         className={BUTTON}
       >
-        {words}
+        {children}
         <ChevronRight
           className={cn(
             'size-3.5 shrink-0 text-faint transition-transform duration-100',
@@ -78,4 +82,4 @@ export const ChangesLine = memo(function ChangesLine(props: { entry: ChangesEntr
       </ul>
     </div>
   )
-})
+}

@@ -20,7 +20,6 @@ export const DiffView = memo(function DiffView(props: {
 }) {
   const diff = useMemo(() => lineDiff(props.oldText, props.newText), [props.oldText, props.newText])
   const lines = diff.hunks.reduce((sum, hunk) => sum + hunk.length, 0)
-  const { openFile } = useWorkspace()
   const { file } = props
   let left = MAX_LINES
   return (
@@ -30,28 +29,7 @@ export const DiffView = memo(function DiffView(props: {
           {props.path}
         </span>
         <DiffStat added={diff.added} removed={diff.removed} />
-        {file !== null && (
-          <span className="-my-1 -mr-1.5 flex shrink-0">
-            <button
-              type="button"
-              aria-label={`Open ${props.path}`}
-              title="Open it as it is now"
-              onClick={() => openFile(file)}
-              className={ACTION}
-            >
-              <PanelRight className="size-3.5" aria-hidden />
-            </button>
-            <a
-              href={fileUrl(file, { download: true })}
-              download
-              aria-label={`Download ${props.path}`}
-              title="Download it as it is now"
-              className={ACTION}
-            >
-              <Download className="size-3.5" aria-hidden />
-            </a>
-          </span>
-        )}
+        {file !== null && <FileLinks path={props.path} file={file} />}
       </div>
       <div
         className="code max-h-96 overflow-auto py-1 text-xs"
@@ -84,6 +62,32 @@ export const DiffView = memo(function DiffView(props: {
     </div>
   )
 })
+
+function FileLinks({ path, file }: { path: string; file: string }) {
+  const { openFile } = useWorkspace()
+  return (
+    <span className="-my-1 -mr-1.5 flex shrink-0">
+      <button
+        type="button"
+        aria-label={`Open ${path}`}
+        title="Open it as it is now"
+        onClick={() => openFile(file)}
+        className={ACTION}
+      >
+        <PanelRight className="size-3.5" aria-hidden />
+      </button>
+      <a
+        href={fileUrl(file, { download: true })}
+        download
+        aria-label={`Download ${path}`}
+        title="Download it as it is now"
+        className={ACTION}
+      >
+        <Download className="size-3.5" aria-hidden />
+      </a>
+    </span>
+  )
+}
 
 export function DiffRow(props: { line: DiffLine }) {
   const { line } = props

@@ -32,26 +32,9 @@ export function FilePreview(props: {
   onEdit?: () => void
 }) {
   const { path, version } = props
-  const [seen, setSeen] = useState<Seen>({ state: 'opening' })
+  const seen = useOpenedFile(path, version)
   const [asSource, setAsSource] = useState(false)
   useEffect(() => setAsSource(false), [path])
-  useEffect(() => {
-    const controller = new AbortController()
-    // A file that only changed stays on the screen until it is read again.
-    setSeen((now) => (now.state === 'open' && now.file.path === path ? now : { state: 'opening' }))
-    openFile(path, controller.signal).then(
-      (file) =>
-        setSeen((now) => {
-          if (file === null) return { state: 'gone' }
-          const isKnown = now.state === 'open' && file.version !== '' && now.file.version === file.version
-          return isKnown && now.file.path === path ? now : { state: 'open', file }
-        }),
-      (error: unknown) => {
-        if (!controller.signal.aborted) setSeen({ state: 'unreadable', why: messageOf(error) })
-      },
-    )
-    return () => controller.abort()
-  }, [path, version])
   const file = seen.state === 'open' && seen.file.path === path ? seen.file : undefined
   return (
     <section
@@ -90,6 +73,28 @@ export function FilePreview(props: {
       {file !== undefined && <Shown file={file} asSource={asSource} />}
     </section>
   )
+}
+
+function useOpenedFile(path: string, version: string | undefined): Seen {
+  const [seen, setSeen] = useState<Seen>({ state: 'opening' })
+  useEffect(() => {
+    const controller = new AbortController()
+    // A file that only changed stays on the screen until it is read again.
+    setSeen((now) => (now.state === 'open' && now.file.path === path ? now : { state: 'opening' }))
+    openFile(path, controller.signal).then(
+      (file) =>
+        setSeen((now) => {
+          if (file === null) return { state: 'gone' }
+          const isKnown = now.state === 'open' && file.version !== '' && now.file.version === file.version
+          return isKnown && now.file.path === path ? now : { state: 'open', file }
+        }),
+      (error: unknown) => {
+        if (!controller.signal.aborted) setSeen({ state: 'unreadable', why: messageOf(error) })
+      },
+    )
+    return () => controller.abort()
+  }, [path, version])
+  return seen
 }
 
 function Shown({ file, asSource }: { file: FileHead; asSource: boolean }) {

@@ -33,8 +33,6 @@ const KINDS: Record<NotificationKind, { title: string; text: string }> = {
 export function Notifications() {
   const [settings, setSettings] = useState<NotificationSettings | null>(null)
   const [device, setDevice] = useState<PushState | null>(null)
-  const [tested, setTested] = useState<NotificationTest | null>(null)
-  const isSoundOn = useIsSoundOn()
   const { busy, problem, attempt } = useAttempt()
   const read = async () => {
     setDevice(await pushState())
@@ -59,15 +57,7 @@ export function Notifications() {
       {problem !== null && <Alert>{problem}</Alert>}
       <Part title="While Sandlot is open">
         <NotificationSwitch />
-        <label className="flex min-h-8 items-center gap-2.5 text-sm pointer-coarse:min-h-11">
-          <input
-            type="checkbox"
-            className="size-4 accent-accent"
-            checked={isSoundOn}
-            onChange={({ target }) => turnSound(target.checked)}
-          />
-          A short sound when a chat needs you or is done
-        </label>
+        <SoundSwitch />
       </Part>
       <Part
         title="While you are away"
@@ -88,21 +78,41 @@ export function Notifications() {
           <>
             <Choices settings={settings} onChoose={choose} />
             <p className="text-sm text-muted">{waysWords(settings)}</p>
-            <div className="flex flex-wrap items-center gap-3">
-              <Button
-                disabled={busy}
-                onClick={() => void attempt(async () => setTested(await testNotifications()))}
-              >
-                Send a test
-              </Button>
-              <p role="status" className="min-w-0 flex-1 basis-56 text-sm text-muted">
-                {tested !== null && testWords(tested)}
-              </p>
-            </div>
+            <Test busy={busy} attempt={attempt} />
           </>
         )}
       </Part>
     </>
+  )
+}
+
+function Test(props: { busy: boolean; attempt: ReturnType<typeof useAttempt>['attempt'] }) {
+  const { busy, attempt } = props
+  const [tested, setTested] = useState<NotificationTest | null>(null)
+  return (
+    <div className="flex flex-wrap items-center gap-3">
+      <Button disabled={busy} onClick={() => void attempt(async () => setTested(await testNotifications()))}>
+        Send a test
+      </Button>
+      <p role="status" className="min-w-0 flex-1 basis-56 text-sm text-muted">
+        {tested !== null && testWords(tested)}
+      </p>
+    </div>
+  )
+}
+
+function SoundSwitch() {
+  const isSoundOn = useIsSoundOn()
+  return (
+    <label className="flex min-h-8 items-center gap-2.5 text-sm pointer-coarse:min-h-11">
+      <input
+        type="checkbox"
+        className="size-4 accent-accent"
+        checked={isSoundOn}
+        onChange={({ target }) => turnSound(target.checked)}
+      />
+      A short sound when a chat needs you or is done
+    </label>
   )
 }
 

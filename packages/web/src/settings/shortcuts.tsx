@@ -42,27 +42,7 @@ function Keys({ keys }: { keys: string }) {
 /** The same list, in which keys are chosen. */
 export function ShortcutChoices() {
   const own = useOwnKeys()
-  const [asked, setAsked] = useState<Shortcut | null>(null)
-  const [problem, setProblem] = useState('')
-  const ask = (shortcut: Shortcut | null) => {
-    setAsked(shortcut)
-    setProblem('')
-  }
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (asked === null || event.key === 'Tab') return
-    // The default action of the press is prevented.
-    event.preventDefault()
-    event.stopPropagation()
-    event.nativeEvent.stopImmediatePropagation()
-    if (event.key === 'Escape') return ask(null)
-    const keys = keysOfPress(event)
-    if (keys === undefined) return
-    const other = doneBy(keys, own)
-    if (other !== undefined && other !== asked)
-      return setProblem(`${keyNames(keys).join(' ')} is taken: ${doesWhat(other)}.`)
-    chooseKeys(asked, keys)
-    ask(null)
-  }
+  const { asked, ask, problem, onKeyDown } = useKeyChoice()
   return (
     <>
       <p className="text-sm text-muted">
@@ -107,6 +87,33 @@ export function ShortcutChoices() {
       </ul>
     </>
   )
+}
+
+/** `asked`: takes the next keys that are pressed. */
+function useKeyChoice() {
+  const own = useOwnKeys()
+  const [asked, setAsked] = useState<Shortcut | null>(null)
+  const [problem, setProblem] = useState('')
+  const ask = (shortcut: Shortcut | null) => {
+    setAsked(shortcut)
+    setProblem('')
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (asked === null || event.key === 'Tab') return
+    // The default action of the press is prevented.
+    event.preventDefault()
+    event.stopPropagation()
+    event.nativeEvent.stopImmediatePropagation()
+    if (event.key === 'Escape') return ask(null)
+    const keys = keysOfPress(event)
+    if (keys === undefined) return
+    const other = doneBy(keys, own)
+    if (other !== undefined && other !== asked)
+      return setProblem(`${keyNames(keys).join(' ')} is taken: ${doesWhat(other)}.`)
+    chooseKeys(asked, keys)
+    ask(null)
+  }
+  return { asked, ask, problem, onKeyDown }
 }
 
 export function ShortcutsDialog(props: { open: boolean; onOpenChange: (open: boolean) => void }) {

@@ -77,7 +77,6 @@ function Prompt(props: {
   isLatest: boolean
 }) {
   const { sessionId, entry, own } = props
-  const { openFile } = useWorkspace()
   const [shown, setShown] = useState<ReadonlySet<string>>(() => {
     const [only, ...others] = entry.files
     const isOnlyOne = only?.diff === true && others.length === 0 && entry.more === 0
@@ -104,39 +103,57 @@ function Prompt(props: {
         {changedWords(entry)} <LineCounts lines={linesOf(entry.files)} />
       </p>
       <ul className="flex flex-col">
-        {entry.files.map((file) => {
-          const isShown = shown.has(file.path)
-          return (
-            <li key={file.path} className="border-t border-line py-0.5">
-              <div className="flex items-center gap-1">
-                {own && file.diff === true ? (
-                  <button
-                    type="button"
-                    aria-expanded={isShown}
-                    aria-label={`Diff of ${file.path}`}
-                    onClick={() => toggle(file.path)}
-                    className="inline-flex size-7 shrink-0 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
-                  >
-                    <ChevronRight
-                      className={cn('size-4 transition-transform duration-100', isShown && 'rotate-90')}
-                      aria-hidden
-                    />
-                  </button>
-                ) : (
-                  <span className="size-7 shrink-0 pointer-coarse:size-11" />
-                )}
-                <FileLine
-                  file={file}
-                  {...(own && file.kind !== 'removed' ? { onOpen: () => openFile(file.path) } : {})}
-                />
-              </div>
-              {isShown && <ShownDiff path={file.path} diffs={diffs} />}
-            </li>
-          )
-        })}
+        {entry.files.map((file) => (
+          <ChangedFile
+            key={file.path}
+            file={file}
+            own={own}
+            isShown={shown.has(file.path)}
+            diffs={diffs}
+            onToggle={() => toggle(file.path)}
+          />
+        ))}
         <MoreFiles more={entry.more} />
       </ul>
     </section>
+  )
+}
+
+function ChangedFile(props: {
+  file: ChangesEntry['files'][number]
+  own: boolean
+  isShown: boolean
+  diffs: KnownDiffs
+  onToggle: () => void
+}) {
+  const { file, own, isShown, diffs } = props
+  const { openFile } = useWorkspace()
+  return (
+    <li className="border-t border-line py-0.5">
+      <div className="flex items-center gap-1">
+        {own && file.diff === true ? (
+          <button
+            type="button"
+            aria-expanded={isShown}
+            aria-label={`Diff of ${file.path}`}
+            onClick={props.onToggle}
+            className="inline-flex size-7 shrink-0 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
+          >
+            <ChevronRight
+              className={cn('size-4 transition-transform duration-100', isShown && 'rotate-90')}
+              aria-hidden
+            />
+          </button>
+        ) : (
+          <span className="size-7 shrink-0 pointer-coarse:size-11" />
+        )}
+        <FileLine
+          file={file}
+          {...(own && file.kind !== 'removed' ? { onOpen: () => openFile(file.path) } : {})}
+        />
+      </div>
+      {isShown && <ShownDiff path={file.path} diffs={diffs} />}
+    </li>
   )
 }
 

@@ -14,14 +14,14 @@ import { showToast } from '../ui/toasts.tsx'
 import { BackgroundJobs } from './background-jobs.tsx'
 import { STATE_WORDS, cpuShare, networkWords, stepWords } from '../lib/sandbox-text.ts'
 
-/** Between two looks. One that starts is looked at more often. */
-const LOOK_MS = 3_000
-const STARTING_LOOK_MS = 700
+/** Between two polls. One that starts is polled more often. */
+const POLL_MS = 3_000
+const STARTING_POLL_MS = 700
 
 interface Seen {
   view: SandboxView
   at: number
-  /** 0 to 1, of its processors; null: not known before the second look. */
+  /** 0 to 1, of its processors; null: not known before the second poll. */
   cpu: number | null
 }
 
@@ -46,12 +46,11 @@ const ASKED = {
 
 /** The person's sandbox: state, commands and use. */
 export default function SandboxPanel() {
-  const { seen, problem, look } = useSandbox()
+  const { seen, problem, refresh } = useSandbox()
   const [asked, setAsked] = useState<keyof typeof ASKED | null>(null)
   const { busy, problem: refused, attempt } = useAttempt()
   const question = asked === null ? null : ASKED[asked]
   const view = seen?.view
-  const isThere = view !== undefined && view.state !== 'none' && view.state !== 'stopped'
   return (
     <div className="min-h-0 flex-1 overflow-y-auto" aria-busy={seen === null}>
       <div className="flex flex-col gap-6 px-5 py-4">
@@ -63,39 +62,7 @@ export default function SandboxPanel() {
         )}
         {view !== undefined && (
           <>
-            <section aria-labelledby="sandbox-state" className="flex flex-col gap-1">
-              <h2 id="sandbox-state" className="flex items-center gap-2 text-base font-semibold">
-                <span role="status" className="flex items-center gap-2">
-                  {view.state === 'starting' ? (
-                    <Spinner />
-                  ) : (
-                    <span
-                      aria-hidden
-                      className={cn(
-                        'size-2 rounded-full',
-                        view.state === 'ready' ? 'bg-well' : 'bg-line-strong',
-                      )}
-                    />
-                  )}
-                  {STATE_WORDS[view.state].title}
-                </span>
-              </h2>
-              <p className="text-sm text-muted">{STATE_WORDS[view.state].about}</p>
-              <StartSteps view={view} />
-              <div className="mt-2 flex flex-wrap gap-2">
-                <Button size="sm" disabled={!isThere || busy} onClick={() => setAsked('reset')}>
-                  Reset…
-                </Button>
-                <Button size="sm" disabled={!isThere || busy} onClick={() => setAsked('stop')}>
-                  Stop…
-                </Button>
-                {busy && (
-                  <p role="status" className="flex items-center gap-2 text-xs text-muted">
-                    <Spinner className="size-3.5" /> Ending what runs…
-                  </p>
-                )}
-              </div>
-            </section>
+            <SandboxState view={view} busy={busy} onAsk={setAsked} />
             {view.use !== undefined && <Meters use={view.use} cpus={view.cpus} cpu={seen?.cpu ?? null} />}
             <BackgroundJobs running={view.use?.commands ?? 0} />
             <Facts view={view} />
@@ -112,7 +79,7 @@ export default function SandboxPanel() {
             setAsked(null)
             void attempt(async () => {
               await question.work()
-              await look()
+              await refresh()
               showToast(question.done)
             })
           }}
@@ -121,6 +88,47 @@ export default function SandboxPanel() {
         </ConfirmDialog>
       )}
     </div>
+  )
+}
+
+function SandboxState(props: {
+  view: SandboxView
+  busy: boolean
+  onAsk: (what: keyof typeof ASKED) => void
+}) {
+  const { view, busy } = props
+  const isThere = view.state !== 'none' && view.state !== 'stopped'
+  return (
+    <section aria-labelledby="sandbox-state" className="flex flex-col gap-1">
+      <h2 id="sandbox-state" className="flex items-center gap-2 text-base font-semibold">
+        <span role="status" className="flex items-center gap-2">
+          {view.state === 'starting' ? (
+            <Spinner />
+          ) : (
+            <span
+              aria-hidden
+              className={cn('size-2 rounded-full', view.state === 'ready' ? 'bg-well' : 'bg-line-strong')}
+            />
+          )}
+          {STATE_WORDS[view.state].title}
+        </span>
+      </h2>
+      <p className="text-sm text-muted">{STATE_WORDS[view.state].about}</p>
+      <StartSteps view={view} />
+      <div className="mt-2 flex flex-wrap gap-2">
+        <Button size="sm" disabled={!isThere || busy} onClick={() => props.onAsk('reset')}>
+          Reset…
+        </Button>
+        <Button size="sm" disabled={!isThere || busy} onClick={() => props.onAsk('stop')}>
+          Stop…
+        </Button>
+        {busy && (
+          <p role="status" className="flex items-center gap-2 text-xs text-muted">
+            <Spinner className="size-3.5" /> Ending what runs…
+          </p>
+        )}
+      </div>
+    </section>
   )
 }
 
@@ -158,12 +166,12 @@ function StartSteps({ view }: { view: SandboxView }) {
   )
 }
 
-/** Looked at again and again while the page is seen. */
-function useSandbox(): { seen: Seen | null; problem: string | null; look: () => Promise<void> } {
+/** Polled while the page is seen. */
+function useSandbox(): { seen: Seen | null; problem: string | null; refresh: () => Promise<void> } {
   const [seen, setSeen] = useState<Seen | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const last = useRef<{ cpuMs: number; at: number } | null>(null)
-  const look = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     try {
       const view = await fetchSandbox()
       const at = Date.now()
@@ -179,16 +187,16 @@ function useSandbox(): { seen: Seen | null; problem: string | null; look: () => 
   }
   const state = seen?.view.state
   useEffect(() => {
-    void look()
-    const every = state === 'starting' ? STARTING_LOOK_MS : LOOK_MS
+    void refresh()
+    const every = state === 'starting' ? STARTING_POLL_MS : POLL_MS
     const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') void look()
+      if (document.visibilityState === 'visible') void refresh()
     }, every)
     return () => clearInterval(timer)
-    // `look` is a new function in each render, and does the same.
+    // `refresh` is a new function in each render, and does the same.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [state === 'starting'])
-  return { seen, problem, look }
+  return { seen, problem, refresh }
 }
 
 function Meters(props: { use: NonNullable<SandboxView['use']>; cpus: number; cpu: number | null }) {

@@ -92,27 +92,44 @@ function Shares({ sessionId }: { sessionId: string }) {
         <p className="text-sm text-faint">Only you see this chat.</p>
       )}
       {shares !== null && shares.length > 0 && (
-        <>
-          <ul aria-label="Who sees this chat" className="divide-y divide-line rounded-xl border border-line">
-            {shares.map((share) => (
-              <ShareLine
-                key={share.id}
-                share={share}
-                busy={busy}
-                onSave={(terms) => put(share, terms)}
-                onRevoke={() => void change(() => revokeShare(sessionId, share.id))}
-              />
-            ))}
-          </ul>
-          <div className="flex items-center gap-2">
-            <p className="min-w-0 flex-1 text-xs text-muted">
-              The link to this chat opens it for these only.
-            </p>
-            <CopyButton text={`${location.origin}/s/${sessionId}`} what="link to this chat" />
-          </div>
-        </>
+        <SharedWith
+          sessionId={sessionId}
+          shares={shares}
+          busy={busy}
+          onSave={put}
+          onRevoke={({ id }) => void change(() => revokeShare(sessionId, id))}
+        />
       )}
     </section>
+  )
+}
+
+function SharedWith(props: {
+  sessionId: string
+  shares: readonly Share[]
+  busy: boolean
+  onSave: (share: Share, terms: Terms) => void
+  onRevoke: (share: Share) => void
+}) {
+  const { sessionId, shares, busy } = props
+  return (
+    <>
+      <ul aria-label="Who sees this chat" className="divide-y divide-line rounded-xl border border-line">
+        {shares.map((share) => (
+          <ShareLine
+            key={share.id}
+            share={share}
+            busy={busy}
+            onSave={(terms) => props.onSave(share, terms)}
+            onRevoke={() => props.onRevoke(share)}
+          />
+        ))}
+      </ul>
+      <div className="flex items-center gap-2">
+        <p className="min-w-0 flex-1 text-xs text-muted">The link to this chat opens it for these only.</p>
+        <CopyButton text={`${location.origin}/s/${sessionId}`} what="link to this chat" />
+      </div>
+    </>
   )
 }
 
@@ -205,32 +222,15 @@ function TermsForm(props: {
   const [access, setAccess] = useState(terms.access)
   const [mode, setMode] = useState(terms.mode)
   const [mayApprove, setMayApprove] = useState(terms.mayApprove)
-  const [ends, setEnds] = useState<EndChoice | 'kept'>(terms.expiresAt === null ? 'never' : 'kept')
-  const ids = useId()
+  const [ends, setEnds] = useState<EndChoice | 'unchanged'>(terms.expiresAt === null ? 'never' : 'unchanged')
   const save = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
-    const expiresAt = ends === 'kept' ? terms.expiresAt : endOf(ends)
+    const expiresAt = ends === 'unchanged' ? terms.expiresAt : endOf(ends)
     props.onSave({ access, mode, mayApprove, expiresAt })
   }
   return (
     <form onSubmit={save} className="flex flex-col gap-3.5">
-      <fieldset className="flex flex-col gap-1.5">
-        <legend className="sr-only">What they may do</legend>
-        <Choice
-          name={`${ids}access`}
-          title="Watch"
-          text="Read along, live."
-          checked={access === 'watch'}
-          onChoose={() => setAccess('watch')}
-        />
-        <Choice
-          name={`${ids}access`}
-          title="Take part"
-          text="Also write messages and comments, and stop what runs."
-          checked={access === 'take_part'}
-          onChoose={() => setAccess('take_part')}
-        />
-      </fieldset>
+      <AccessChoice access={access} onChoose={setAccess} />
       {access === 'take_part' && (
         <label className="flex flex-col gap-1.5 text-sm font-medium">
           What their messages may do
@@ -259,21 +259,7 @@ function TermsForm(props: {
           </span>
         </span>
       </label>
-      <label className="flex flex-col gap-1.5 text-sm font-medium">
-        Until
-        <select
-          className={INPUT}
-          value={ends}
-          onChange={({ target }) => setEnds(target.value as EndChoice | 'kept')}
-        >
-          {terms.expiresAt !== null && <option value="kept">{formatDate(terms.expiresAt)}</option>}
-          {Object.entries(END_CHOICES).map(([value, { name }]) => (
-            <option key={value} value={value}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </label>
+      <EndSelect value={ends} end={terms.expiresAt} onChange={setEnds} />
       <div className="flex justify-end gap-2">
         <Button onClick={props.onCancel}>Cancel</Button>
         <Button type="submit" variant="primary" disabled={props.busy}>
@@ -281,6 +267,56 @@ function TermsForm(props: {
         </Button>
       </div>
     </form>
+  )
+}
+
+/** `unchanged` is the end that the share already has. */
+function EndSelect(props: {
+  value: EndChoice | 'unchanged'
+  end: number | null
+  onChange: (value: EndChoice | 'unchanged') => void
+}) {
+  const { value, end } = props
+  return (
+    <label className="flex flex-col gap-1.5 text-sm font-medium">
+      Until
+      <select
+        className={INPUT}
+        value={value}
+        onChange={({ target }) => props.onChange(target.value as EndChoice | 'unchanged')}
+      >
+        {end !== null && <option value="unchanged">{formatDate(end)}</option>}
+        {Object.entries(END_CHOICES).map(([choice, { name }]) => (
+          <option key={choice} value={choice}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+function AccessChoice(props: { access: Terms['access']; onChoose: (access: Terms['access']) => void }) {
+  const { access } = props
+  const name = useId()
+  return (
+    <fieldset className="flex flex-col gap-1.5">
+      <legend className="sr-only">What they may do</legend>
+      <Choice
+        name={name}
+        title="Watch"
+        text="Read along, live."
+        checked={access === 'watch'}
+        onChoose={() => props.onChoose('watch')}
+      />
+      <Choice
+        name={name}
+        title="Take part"
+        text="Also write messages and comments, and stop what runs."
+        checked={access === 'take_part'}
+        onChoose={() => props.onChoose('take_part')}
+      />
+    </fieldset>
   )
 }
 
@@ -318,30 +354,8 @@ const PAUSE_MS = 150
 
 function Finder(props: { onChoose: (found: Found) => void }) {
   const [query, setQuery] = useState('')
-  const [found, setFound] = useState<readonly Found[] | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
-  const [at, setAt] = useState(0)
+  const { found, problem, at, setAt } = useDirectory(query.trim())
   const listId = useId()
-  const wanted = query.trim()
-  useEffect(() => {
-    setProblem(null)
-    if (wanted === '') return setFound(null)
-    let left = false
-    const timer = setTimeout(() => {
-      findPeople(wanted).then(
-        (directory) => {
-          if (left) return
-          setFound(foundIn(directory))
-          setAt(0)
-        },
-        (error: unknown) => !left && setProblem(messageOf(error)),
-      )
-    }, PAUSE_MS)
-    return () => {
-      left = true
-      clearTimeout(timer)
-    }
-  }, [wanted])
   const shown = found ?? []
   const chosen = shown[at]
   const onKeyDown = (event: KeyboardEvent) => {
@@ -405,6 +419,33 @@ function Finder(props: { onChoose: (found: Found) => void }) {
       </ul>
     </div>
   )
+}
+
+/** People and teams by name or address. `at`: the row in focus. */
+function useDirectory(wanted: string) {
+  const [found, setFound] = useState<readonly Found[] | null>(null)
+  const [problem, setProblem] = useState<string | null>(null)
+  const [at, setAt] = useState(0)
+  useEffect(() => {
+    setProblem(null)
+    if (wanted === '') return setFound(null)
+    let left = false
+    const timer = setTimeout(() => {
+      findPeople(wanted).then(
+        (directory) => {
+          if (left) return
+          setFound(foundIn(directory))
+          setAt(0)
+        },
+        (error: unknown) => !left && setProblem(messageOf(error)),
+      )
+    }, PAUSE_MS)
+    return () => {
+      left = true
+      clearTimeout(timer)
+    }
+  }, [wanted])
+  return { found, problem, at, setAt }
 }
 
 function foundIn({ people, teams }: Directory): Found[] {

@@ -49,17 +49,7 @@ export default function SnapshotPage({ id }: { id: string }) {
 }
 
 function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt } }: { view: SnapshotView }) {
-  const transcript = useMemo(() => {
-    const whole = events.map(numbered).reduce(foldTranscript, emptyTranscript())
-    return { ...whole, prompt: null }
-  }, [events])
-  const [chosen, choose] = useState<string | null>(null)
-  const { prompts } = transcript
-  const shown = useMemo(
-    () => branchShown(transcript, shownBranch(prompts, chosen)),
-    [transcript, prompts, chosen],
-  )
-  const branches = useMemo(() => ({ prompts, choose, resend: undefined }), [prompts])
+  const { shown, branches } = useSnapshotBranches(events)
   const reading = useMemo<Reading>(
     () => ({
       owner,
@@ -111,6 +101,21 @@ function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt 
       </div>
     </ReadingProvider>
   )
+}
+
+function useSnapshotBranches(events: readonly SessionEvent[]) {
+  const transcript = useMemo(() => {
+    const whole = events.map(numbered).reduce(foldTranscript, emptyTranscript())
+    return { ...whole, prompt: null }
+  }, [events])
+  const [chosen, choose] = useState<string | null>(null)
+  const { prompts } = transcript
+  const shown = useMemo(
+    () => branchShown(transcript, shownBranch(prompts, chosen)),
+    [transcript, prompts, chosen],
+  )
+  const branches = useMemo(() => ({ prompts, choose, resend: undefined }), [prompts])
+  return { shown, branches }
 }
 
 /** A snapshot leaves events out, and a transcript takes none behind a hole. */

@@ -28,18 +28,7 @@ export function MessageActions(props: {
 }) {
   const { text, sessionId, promptId, ended, onEdit, by } = props
   const { access } = useReading()
-  const [, navigate] = useLocation()
-  const [state, setState] = useState<'idle' | 'busy' | { problem: string }>('idle')
-  const goOn = (from: string): void => {
-    setState('busy')
-    forkSession(sessionId, from).then(
-      (made) => {
-        setState('idle')
-        navigate(`/s/${made}`)
-      },
-      (error: unknown) => setState({ problem: messageOf(error) }),
-    )
-  }
+  const { state, fork } = useFork(sessionId)
   return (
     <div
       className={cn(
@@ -70,7 +59,7 @@ export function MessageActions(props: {
           <Action
             label="Continue from here in a new chat"
             busy={state === 'busy'}
-            onClick={() => goOn(ended)}
+            onClick={() => fork(ended)}
           >
             <Split className="size-3.5" aria-hidden />
           </Action>
@@ -80,6 +69,23 @@ export function MessageActions(props: {
       {promptId !== undefined && <BranchSwitch promptId={promptId} />}
     </div>
   )
+}
+
+/** `fork`: opens a new chat that continues from the end of this prompt. */
+function useFork(sessionId: string) {
+  const [, navigate] = useLocation()
+  const [state, setState] = useState<'idle' | 'busy' | { problem: string }>('idle')
+  const fork = (from: string): void => {
+    setState('busy')
+    forkSession(sessionId, from).then(
+      (made) => {
+        setState('idle')
+        navigate(`/s/${made}`)
+      },
+      (error: unknown) => setState({ problem: messageOf(error) }),
+    )
+  }
+  return { state, fork }
 }
 
 function Action(props: { label: string; busy: boolean; onClick: () => void; children: ReactNode }) {

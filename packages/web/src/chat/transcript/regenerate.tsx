@@ -1,7 +1,7 @@
 /** Another answer to the same words, also of another model. */
 import { Menu } from '@base-ui/react/menu'
 import { ChevronDown, RefreshCw } from 'lucide-react'
-import { useRef } from 'react'
+import { type RefObject, useRef } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { useChat } from '../../state/chat-context.ts'
 import { hasChoice } from '../../state/model-choice.ts'
@@ -34,43 +34,42 @@ export function Regenerate(props: { sessionId: string; promptId: string | undefi
       >
         <RefreshCw className="size-3.5" aria-hidden />
       </button>
-      {hasChoice(me) && (
-        <Menu.Root>
-          <Menu.Trigger
-            aria-label="Answer again with another model"
-            title="Answer again with another model"
-            className={cn(ACTION, '-ml-1 min-w-5 data-popup-open:opacity-100')}
-          >
-            <ChevronDown className="size-3" aria-hidden />
-          </Menu.Trigger>
-          <Menu.Portal container={host}>
-            <Menu.Positioner
-              positionMethod="fixed"
-              side="bottom"
-              align="start"
-              sideOffset={6}
-              className="z-50"
-            >
-              <Menu.Popup className="popup max-h-[60vh] w-64 max-w-[calc(100vw-2rem)] overflow-y-auto rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
-                <Menu.Group>
-                  <Menu.GroupLabel className="px-2.5 pt-1.5 pb-1 text-xs text-faint">
-                    Answer again with, and from now on
-                  </Menu.GroupLabel>
-                  {(me.models ?? []).map(({ name }) => (
-                    <Menu.Item
-                      key={name}
-                      onClick={() => answerAgain(name)}
-                      className="flex w-full cursor-pointer items-center rounded-lg px-2.5 py-1.5 text-sm outline-none pointer-coarse:min-h-11 data-highlighted:bg-hover"
-                    >
-                      <span className="min-w-0 flex-1 truncate">{name}</span>
-                    </Menu.Item>
-                  ))}
-                </Menu.Group>
-              </Menu.Popup>
-            </Menu.Positioner>
-          </Menu.Portal>
-        </Menu.Root>
-      )}
+      {hasChoice(me) && <OtherModels host={host} onChoose={answerAgain} />}
     </div>
+  )
+}
+
+function OtherModels(props: { host: RefObject<HTMLElement | null>; onChoose: (model: string) => void }) {
+  const { me } = useChat()
+  return (
+    <Menu.Root>
+      <Menu.Trigger
+        aria-label="Answer again with another model"
+        title="Answer again with another model"
+        className={cn(ACTION, '-ml-1 min-w-5 data-popup-open:opacity-100')}
+      >
+        <ChevronDown className="size-3" aria-hidden />
+      </Menu.Trigger>
+      <Menu.Portal container={props.host}>
+        <Menu.Positioner positionMethod="fixed" side="bottom" align="start" sideOffset={6} className="z-50">
+          <Menu.Popup className="popup max-h-[60vh] w-64 max-w-[calc(100vw-2rem)] overflow-y-auto rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
+            <Menu.Group>
+              <Menu.GroupLabel className="px-2.5 pt-1.5 pb-1 text-xs text-faint">
+                Answer again with, and from now on
+              </Menu.GroupLabel>
+              {(me.models ?? []).map(({ name }) => (
+                <Menu.Item
+                  key={name}
+                  onClick={() => props.onChoose(name)}
+                  className="flex w-full cursor-pointer items-center rounded-lg px-2.5 py-1.5 text-sm outline-none pointer-coarse:min-h-11 data-highlighted:bg-hover"
+                >
+                  <span className="min-w-0 flex-1 truncate">{name}</span>
+                </Menu.Item>
+              ))}
+            </Menu.Group>
+          </Menu.Popup>
+        </Menu.Positioner>
+      </Menu.Portal>
+    </Menu.Root>
   )
 }

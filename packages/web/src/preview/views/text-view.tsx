@@ -55,34 +55,34 @@ export default function TextView(props: ViewProps & { notice?: string }) {
           label={`Content of ${file.path}`}
           className="code py-2"
         >
-          {(index) => {
-            const row = rows[index]
-            return (
-              <div className={cn('flex leading-5', !wraps && 'w-max pr-4')}>
-                <span
-                  aria-hidden
-                  style={{ minWidth: `${digits + 2}ch` }}
-                  className="sticky left-0 shrink-0 bg-canvas pr-[1ch] pl-2 text-right text-faint select-none"
-                >
-                  {row?.no}
-                </span>
-                <span
-                  dir="ltr"
-                  className={cn(
-                    'pl-2',
-                    wraps
-                      ? 'min-w-0 flex-1 pr-4 [overflow-wrap:anywhere] whitespace-pre-wrap'
-                      : 'whitespace-pre',
-                  )}
-                >
-                  <Coloured tokens={colours(index)} />
-                </span>
-              </div>
-            )
-          }}
+          {(index) => <TextLine no={rows[index]?.no} digits={digits} wraps={wraps} tokens={colours(index)} />}
         </Windowed>
       </div>
     </>
+  )
+}
+
+function TextLine(props: { no: number | undefined; digits: number; wraps: boolean; tokens: Tokens }) {
+  const { wraps } = props
+  return (
+    <div className={cn('flex leading-5', !wraps && 'w-max pr-4')}>
+      <span
+        aria-hidden
+        style={{ minWidth: `${props.digits + 2}ch` }}
+        className="sticky left-0 shrink-0 bg-canvas pr-[1ch] pl-2 text-right text-faint select-none"
+      >
+        {props.no}
+      </span>
+      <span
+        dir="ltr"
+        className={cn(
+          'pl-2',
+          wraps ? 'min-w-0 flex-1 pr-4 [overflow-wrap:anywhere] whitespace-pre-wrap' : 'whitespace-pre',
+        )}
+      >
+        <Coloured tokens={props.tokens} />
+      </span>
+    </div>
   )
 }
 

@@ -72,7 +72,7 @@ function RetentionForm(props: { view: RetentionView; onSaved: (view: RetentionVi
     setDays({ ...days, [kind]: value })
     setPreview(null)
   }
-  const look = () => attempt(async () => setPreview(await previewRetention(days)))
+  const showPreview = () => attempt(async () => setPreview(await previewRetention(days)))
   const save = () =>
     attempt(async () => {
       setAsking(false)
@@ -88,33 +88,17 @@ function RetentionForm(props: { view: RetentionView; onSaved: (view: RetentionVi
         event.preventDefault()
         if (!shorter) return void save()
         // Removal is final: it is shown first.
-        void look().then(() => setAsking(true))
+        void showPreview().then(() => setAsking(true))
       }}
     >
       {problem !== null && <Alert>{problem}</Alert>}
-      <div className="divide-y divide-line rounded-lg border border-line">
-        {RETENTION_KINDS.map((kind) => {
-          const { title, hint, start } = WORDS[kind]
-          const value = days[kind]
-          return (
-            <Setting
-              key={kind}
-              title={title}
-              hint={hint}
-              on={value !== null}
-              onSet={(on) => change(kind, on ? start : null)}
-            >
-              <DaysField kind={kind} value={value ?? start} onChange={(next) => change(kind, next)} />
-            </Setting>
-          )
-        })}
-      </div>
+      <Limits days={days} onChange={change} />
       <div aria-live="polite">{preview !== null && <Preview preview={preview} />}</div>
       <div className="flex flex-wrap items-center gap-2">
         <Button type="submit" variant="primary" disabled={busy || !changed}>
           {busy && <Spinner />} Save
         </Button>
-        <Button disabled={busy} onClick={() => void look()}>
+        <Button disabled={busy} onClick={() => void showPreview()}>
           Show what would go
         </Button>
       </div>
@@ -129,6 +113,32 @@ function RetentionForm(props: { view: RetentionView; onSaved: (view: RetentionVi
         {preview !== null && `${sentenceOf(preview)} It goes within a day, for good.`}
       </ConfirmDialog>
     </form>
+  )
+}
+
+function Limits(props: {
+  days: RetentionView['days']
+  onChange: (kind: RetentionKind, days: number | null) => void
+}) {
+  const { days, onChange } = props
+  return (
+    <div className="divide-y divide-line rounded-lg border border-line">
+      {RETENTION_KINDS.map((kind) => {
+        const { title, hint, start } = WORDS[kind]
+        const value = days[kind]
+        return (
+          <Setting
+            key={kind}
+            title={title}
+            hint={hint}
+            on={value !== null}
+            onSet={(on) => onChange(kind, on ? start : null)}
+          >
+            <DaysField kind={kind} value={value ?? start} onChange={(next) => onChange(kind, next)} />
+          </Setting>
+        )
+      })}
+    </div>
   )
 }
 

@@ -16,22 +16,7 @@ export function MoveDialog(props: {
   onMove: (folder: string) => void
   onClose: () => void
 }) {
-  const [folder, setFolder] = useState(folderOf(props.paths[0] ?? ''))
-  const [folders, setFolders] = useState<readonly string[] | null>(null)
-  const { problem, attempt } = useAttempt()
-  const look = (at: string) => {
-    setFolder(at)
-    setFolders(null)
-    void attempt(async () => {
-      const { entries } = await fetchDirectory(at)
-      setFolders(
-        entries
-          .filter(({ name, kind }) => kind === 'directory' && below(at, name) !== '.tool-outputs')
-          .map(({ name }) => name),
-      )
-    })
-  }
-  useOnShow(() => look(folder))
+  const { folder, folders, problem, open } = useFolders(folderOf(props.paths[0] ?? ''))
   const goesNowhere = props.paths.every((path) => folderOf(path) === folder)
   const goesIntoItself = props.paths.some((path) => `${folder}/`.startsWith(`${path}/`))
   const row =
@@ -54,7 +39,7 @@ export function MoveDialog(props: {
           </div>
         )}
         {folder !== '' && (
-          <button type="button" className={row} onClick={() => look(folderOf(folder))}>
+          <button type="button" className={row} onClick={() => open(folderOf(folder))}>
             <ChevronLeft className="size-4 text-muted" aria-hidden /> Up
           </button>
         )}
@@ -64,7 +49,7 @@ export function MoveDialog(props: {
           </p>
         )}
         {folders?.map((name) => (
-          <button key={name} type="button" className={row} onClick={() => look(below(folder, name))}>
+          <button key={name} type="button" className={row} onClick={() => open(below(folder, name))}>
             <Folder className="size-4 shrink-0 text-accent" aria-hidden />
             <span className="min-w-0 truncate">
               <Revealed text={name} />
@@ -85,4 +70,25 @@ export function MoveDialog(props: {
       </div>
     </TitledDialog>
   )
+}
+
+/** The folders within one, which is `first` until another is opened. */
+function useFolders(first: string) {
+  const [folder, setFolder] = useState(first)
+  const [folders, setFolders] = useState<readonly string[] | null>(null)
+  const { problem, attempt } = useAttempt()
+  const open = (at: string) => {
+    setFolder(at)
+    setFolders(null)
+    void attempt(async () => {
+      const { entries } = await fetchDirectory(at)
+      setFolders(
+        entries
+          .filter(({ name, kind }) => kind === 'directory' && below(at, name) !== '.tool-outputs')
+          .map(({ name }) => name),
+      )
+    })
+  }
+  useOnShow(() => open(folder))
+  return { folder, folders, problem, open }
 }

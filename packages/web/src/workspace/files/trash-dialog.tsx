@@ -13,10 +13,8 @@ import { TitledDialog } from '../../ui/titled-dialog.tsx'
 
 export function TrashDialog(props: { onRestored: (path: string) => void; onClose: () => void }) {
   const [list, setList] = useState<TrashList | null>(null)
-  const [sure, setSure] = useState(false)
   const { busy, problem, attempt } = useAttempt()
-  const look = () => attempt(async () => setList(await fetchTrash()))
-  useOnShow(() => void look())
+  useOnShow(() => void attempt(async () => setList(await fetchTrash())))
   return (
     <TitledDialog
       open
@@ -64,25 +62,37 @@ export function TrashDialog(props: { onRestored: (path: string) => void; onClose
         </ul>
       </div>
       {list !== null && list.entries.length > 0 && (
-        <div className="flex flex-wrap items-center justify-end gap-2 border-t border-line px-5 py-3">
-          {sure && <p className="flex-1 text-sm">Delete everything in it for good?</p>}
-          {sure && <Button onClick={() => setSure(false)}>Cancel</Button>}
-          <Button
-            variant="danger"
-            disabled={busy}
-            onClick={() => {
-              if (!sure) return setSure(true)
-              setSure(false)
-              void attempt(async () => {
-                await emptyTrash()
-                setList(await fetchTrash())
-              })
-            }}
-          >
-            <Trash2 className="size-4" aria-hidden /> {sure ? 'Delete for good' : 'Empty the trash'}
-          </Button>
-        </div>
+        <EmptyTrash
+          busy={busy}
+          onEmpty={() =>
+            void attempt(async () => {
+              await emptyTrash()
+              setList(await fetchTrash())
+            })
+          }
+        />
       )}
     </TitledDialog>
+  )
+}
+
+function EmptyTrash(props: { busy: boolean; onEmpty: () => void }) {
+  const [sure, setSure] = useState(false)
+  return (
+    <div className="flex flex-wrap items-center justify-end gap-2 border-t border-line px-5 py-3">
+      {sure && <p className="flex-1 text-sm">Delete everything in it for good?</p>}
+      {sure && <Button onClick={() => setSure(false)}>Cancel</Button>}
+      <Button
+        variant="danger"
+        disabled={props.busy}
+        onClick={() => {
+          if (!sure) return setSure(true)
+          setSure(false)
+          props.onEmpty()
+        }}
+      >
+        <Trash2 className="size-4" aria-hidden /> {sure ? 'Delete for good' : 'Empty the trash'}
+      </Button>
+    </div>
   )
 }
