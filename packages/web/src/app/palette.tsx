@@ -45,19 +45,7 @@ export default function Palette(props: { frame: FrameActions; typed: string; onC
             onValueChange={(value, { reason }) => reason !== 'item-press' && setText(value)}
             itemToStringValue={(item: PaletteItem) => item.label}
           >
-            <Autocomplete.InputGroup className="flex items-center gap-2.5 border-b border-line px-4">
-              <Search className="size-4 shrink-0 text-faint" aria-hidden />
-              <Autocomplete.Input
-                aria-label="Find a chat or an action"
-                // After the typed text, not over it.
-                onFocus={({ currentTarget }) =>
-                  currentTarget.setSelectionRange(currentTarget.value.length, currentTarget.value.length)
-                }
-                placeholder="Find a chat or an action"
-                maxLength={200}
-                className="h-12 w-full bg-transparent text-base outline-none placeholder:text-faint"
-              />
-            </Autocomplete.InputGroup>
+            <PaletteInput />
             <div className="min-h-0 flex-1 overflow-y-auto p-1.5">
               <Autocomplete.Empty className="px-2.5 py-6 text-center text-sm text-muted empty:hidden">
                 {groups.length === 0 && 'No chat and no action with these words.'}
@@ -69,24 +57,7 @@ export default function Palette(props: { frame: FrameActions; typed: string; onC
                       {group.title}
                     </Autocomplete.GroupLabel>
                     <Autocomplete.Collection>
-                      {(item: PaletteItem) => (
-                        <Autocomplete.Item
-                          key={item.id}
-                          value={item}
-                          onClick={() => run(item)}
-                          className="flex min-h-9 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:min-h-11"
-                        >
-                          <item.icon className="size-4 shrink-0 text-muted" aria-hidden />
-                          <span dir="auto" className="min-w-0 flex-1 truncate">
-                            <Revealed text={item.label} />
-                          </span>
-                          {item.keys !== undefined && (
-                            <span className="text-faint">
-                              <Kbd keys={item.keys} />
-                            </span>
-                          )}
-                        </Autocomplete.Item>
-                      )}
+                      {(item: PaletteItem) => <PaletteRow key={item.id} item={item} onRun={run} />}
                     </Autocomplete.Collection>
                   </Autocomplete.Group>
                 )}
@@ -96,6 +67,44 @@ export default function Palette(props: { frame: FrameActions; typed: string; onC
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>
+  )
+}
+
+function PaletteInput() {
+  return (
+    <Autocomplete.InputGroup className="flex items-center gap-2.5 border-b border-line px-4">
+      <Search className="size-4 shrink-0 text-faint" aria-hidden />
+      <Autocomplete.Input
+        aria-label="Find a chat or an action"
+        // After the typed text, not over it.
+        onFocus={({ currentTarget }) =>
+          currentTarget.setSelectionRange(currentTarget.value.length, currentTarget.value.length)
+        }
+        placeholder="Find a chat or an action"
+        maxLength={200}
+        className="h-12 w-full bg-transparent text-base outline-none placeholder:text-faint"
+      />
+    </Autocomplete.InputGroup>
+  )
+}
+
+function PaletteRow({ item, onRun }: { item: PaletteItem; onRun: (item: PaletteItem) => void }) {
+  return (
+    <Autocomplete.Item
+      value={item}
+      onClick={() => onRun(item)}
+      className="flex min-h-9 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:min-h-11"
+    >
+      <item.icon className="size-4 shrink-0 text-muted" aria-hidden />
+      <span dir="auto" className="min-w-0 flex-1 truncate">
+        <Revealed text={item.label} />
+      </span>
+      {item.keys !== undefined && (
+        <span className="text-faint">
+          <Kbd keys={item.keys} />
+        </span>
+      )}
+    </Autocomplete.Item>
   )
 }
 

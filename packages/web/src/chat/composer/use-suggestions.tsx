@@ -53,32 +53,7 @@ export function useSuggestions<T>(parts: SuggestionParts<T>): Suggestions {
   const chosen = found[Math.min(at, found.length - 1)]
   if (chosen === undefined) return { list: null, field: {}, onKeyDown: () => false }
   return {
-    list: (
-      <ul
-        id={listId}
-        role="listbox"
-        aria-label={parts.label}
-        className="popup absolute bottom-full left-2 z-20 mb-2 w-80 max-w-[calc(100%-1rem)] rounded-xl border border-line bg-raised p-1.5 shadow-3"
-      >
-        {found.map((item) => (
-          <li
-            key={parts.keyOf(item)}
-            id={`${listId}-${parts.keyOf(item)}`}
-            role="option"
-            aria-selected={item === chosen}
-            // The field keeps its focus.
-            onPointerDown={(event) => event.preventDefault()}
-            onClick={() => choose(item)}
-            className={cn(
-              'flex h-9 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm pointer-coarse:h-11',
-              item === chosen && 'bg-hover',
-            )}
-          >
-            {parts.show(item)}
-          </li>
-        ))}
-      </ul>
-    ),
+    list: <SuggestionList id={listId} parts={parts} found={found} chosen={chosen} onChoose={choose} />,
     field: {
       'aria-haspopup': 'listbox',
       'aria-controls': listId,
@@ -98,4 +73,40 @@ export function useSuggestions<T>(parts: SuggestionParts<T>): Suggestions {
       return true
     },
   }
+}
+
+function SuggestionList<T>(props: {
+  id: string
+  parts: SuggestionParts<T>
+  found: readonly T[]
+  chosen: T
+  onChoose: (item: T) => void
+}) {
+  const { id, parts, found, chosen } = props
+  return (
+    <ul
+      id={id}
+      role="listbox"
+      aria-label={parts.label}
+      className="popup absolute bottom-full left-2 z-20 mb-2 w-80 max-w-[calc(100%-1rem)] rounded-xl border border-line bg-raised p-1.5 shadow-3"
+    >
+      {found.map((item) => (
+        <li
+          key={parts.keyOf(item)}
+          id={`${id}-${parts.keyOf(item)}`}
+          role="option"
+          aria-selected={item === chosen}
+          // The field keeps its focus.
+          onPointerDown={(event) => event.preventDefault()}
+          onClick={() => props.onChoose(item)}
+          className={cn(
+            'flex h-9 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm pointer-coarse:h-11',
+            item === chosen && 'bg-hover',
+          )}
+        >
+          {parts.show(item)}
+        </li>
+      ))}
+    </ul>
+  )
 }

@@ -30,33 +30,10 @@ export function PeopleHere(props: { onShare: () => void }) {
   }
   const { people } = view.transcript
   const others = people.filter(({ id }) => id !== me.id)
-  const names = others.map(({ name }) => name).join(', ')
   return (
     <div ref={host}>
       <Popover.Root>
-        <Popover.Trigger
-          data-testid="people-here"
-          className="inline-flex h-8 items-center gap-1.5 rounded-lg px-1.5 text-xs text-muted hover:bg-hover data-popup-open:bg-hover max-md:h-11"
-        >
-          {others.length === 0 ? (
-            <>
-              <UsersRound className="size-4" aria-hidden />
-              <span className="sr-only">Shared chat; only you are here</span>
-            </>
-          ) : (
-            <span className="flex -space-x-1">
-              <span className="sr-only">Also here: {names}</span>
-              {others.slice(0, MOST_MARKS).map((person) => (
-                <PersonMark key={person.id} {...person} className="ring-2 ring-canvas" />
-              ))}
-            </span>
-          )}
-          {others.length > MOST_MARKS && (
-            <span className="tabular-nums" aria-hidden>
-              +{others.length - MOST_MARKS}
-            </span>
-          )}
-        </Popover.Trigger>
+        <MarksTrigger others={others} />
         <Popover.Portal container={host}>
           <Popover.Positioner
             positionMethod="fixed"
@@ -89,6 +66,35 @@ export function PeopleHere(props: { onShare: () => void }) {
         </Popover.Portal>
       </Popover.Root>
     </div>
+  )
+}
+
+function MarksTrigger({ others }: { others: readonly Present[] }) {
+  const names = others.map(({ name }) => name).join(', ')
+  return (
+    <Popover.Trigger
+      data-testid="people-here"
+      className="inline-flex h-8 items-center gap-1.5 rounded-lg px-1.5 text-xs text-muted hover:bg-hover data-popup-open:bg-hover max-md:h-11"
+    >
+      {others.length === 0 ? (
+        <>
+          <UsersRound className="size-4" aria-hidden />
+          <span className="sr-only">Shared chat; only you are here</span>
+        </>
+      ) : (
+        <span className="flex -space-x-1">
+          <span className="sr-only">Also here: {names}</span>
+          {others.slice(0, MOST_MARKS).map((person) => (
+            <PersonMark key={person.id} {...person} className="ring-2 ring-canvas" />
+          ))}
+        </span>
+      )}
+      {others.length > MOST_MARKS && (
+        <span className="tabular-nums" aria-hidden>
+          +{others.length - MOST_MARKS}
+        </span>
+      )}
+    </Popover.Trigger>
   )
 }
 

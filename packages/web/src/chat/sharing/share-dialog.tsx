@@ -1,10 +1,9 @@
 /** Sharing of a chat: people and teams, what each may do, and links to its current state. */
-import type { Mode } from '@sandlot/shared/chat/mode'
 import { messageOf } from '@sandlot/shared/base/errors'
-import type { NewShare, ShareList } from '@sandlot/shared/chat/shares'
+import type { ShareList } from '@sandlot/shared/chat/shares'
 import type { Directory } from '@sandlot/shared/chat/shares-api'
 import { Search, UsersRound } from 'lucide-react'
-import { type KeyboardEvent, type SubmitEvent, useEffect, useId, useState } from 'react'
+import { type KeyboardEvent, useEffect, useId, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatDate } from '../../lib/format.ts'
 import { fetchShares, findPeople, putShare, revokeShare } from '../../net/shares.ts'
@@ -19,18 +18,11 @@ import { Spinner } from '../../ui/spinner.tsx'
 import { TitledDialog } from '../../ui/titled-dialog.tsx'
 import { SnapshotLinks } from './snapshot-links.tsx'
 import { MODE_EFFECTS } from '../../state/mode-effects.ts'
-import { END_CHOICES, type EndChoice, endOf } from './ends.ts'
+import { type Terms, TermsForm } from './terms-form.tsx'
 
 type Share = ShareList['shares'][number]
 type Found = Pick<Share, 'kind' | 'targetId'> & { name: string; about: string }
-type Terms = Pick<NewShare, 'access' | 'mode' | 'mayApprove' | 'expiresAt'>
 
-const MODE_MEANS: Record<Mode, string> = {
-  manual: 'Read; the rest asks first',
-  'auto-edit': 'Edit files; commands ask first',
-  auto: 'Run commands too, without network',
-  yolo: 'All that no rule denies, unasked',
-}
 const NEW_TERMS: Terms = { access: 'watch', mode: 'manual', mayApprove: false, expiresAt: null }
 
 export default function ShareDialog(props: { sessionId: string; onClose: () => void }) {
@@ -211,144 +203,6 @@ function termsWords({ access, mode, mayApprove, expiresAt }: Terms): string {
   return words.join(' · ')
 }
 
-function TermsForm(props: {
-  terms: Terms
-  busy: boolean
-  action: string
-  onSave: (terms: Terms) => void
-  onCancel: () => void
-}) {
-  const { terms } = props
-  const [access, setAccess] = useState(terms.access)
-  const [mode, setMode] = useState(terms.mode)
-  const [mayApprove, setMayApprove] = useState(terms.mayApprove)
-  const [ends, setEnds] = useState<EndChoice | 'unchanged'>(terms.expiresAt === null ? 'never' : 'unchanged')
-  const save = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const expiresAt = ends === 'unchanged' ? terms.expiresAt : endOf(ends)
-    props.onSave({ access, mode, mayApprove, expiresAt })
-  }
-  return (
-    <form onSubmit={save} className="flex flex-col gap-3.5">
-      <AccessChoice access={access} onChoose={setAccess} />
-      {access === 'take_part' && (
-        <label className="flex flex-col gap-1.5 text-sm font-medium">
-          What their messages may do
-          <select className={INPUT} value={mode} onChange={({ target }) => setMode(target.value as Mode)}>
-            {Object.entries(MODE_MEANS).map(([value, means]) => (
-              <option key={value} value={value}>
-                {means}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
-      <label className="flex min-h-6 items-center gap-2.5 text-sm pointer-coarse:min-h-11">
-        <input
-          type="checkbox"
-          className="size-4 accent-accent"
-          checked={mayApprove}
-          onChange={(event) => setMayApprove(event.target.checked)}
-        />
-        <span>
-          May answer approvals
-          <span className="block text-xs text-muted">
-            {access === 'watch'
-              ? 'Allows or denies calls as they are.'
-              : 'Also changes calls before they run, in your sandbox.'}
-          </span>
-        </span>
-      </label>
-      <EndSelect value={ends} end={terms.expiresAt} onChange={setEnds} />
-      <div className="flex justify-end gap-2">
-        <Button onClick={props.onCancel}>Cancel</Button>
-        <Button type="submit" variant="primary" disabled={props.busy}>
-          {props.action}
-        </Button>
-      </div>
-    </form>
-  )
-}
-
-/** `unchanged` is the end that the share already has. */
-function EndSelect(props: {
-  value: EndChoice | 'unchanged'
-  end: number | null
-  onChange: (value: EndChoice | 'unchanged') => void
-}) {
-  const { value, end } = props
-  return (
-    <label className="flex flex-col gap-1.5 text-sm font-medium">
-      Until
-      <select
-        className={INPUT}
-        value={value}
-        onChange={({ target }) => props.onChange(target.value as EndChoice | 'unchanged')}
-      >
-        {end !== null && <option value="unchanged">{formatDate(end)}</option>}
-        {Object.entries(END_CHOICES).map(([choice, { name }]) => (
-          <option key={choice} value={choice}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
-}
-
-function AccessChoice(props: { access: Terms['access']; onChoose: (access: Terms['access']) => void }) {
-  const { access } = props
-  const name = useId()
-  return (
-    <fieldset className="flex flex-col gap-1.5">
-      <legend className="sr-only">What they may do</legend>
-      <Choice
-        name={name}
-        title="Watch"
-        text="Read along, live."
-        checked={access === 'watch'}
-        onChoose={() => props.onChoose('watch')}
-      />
-      <Choice
-        name={name}
-        title="Take part"
-        text="Also write messages and comments, and stop what runs."
-        checked={access === 'take_part'}
-        onChoose={() => props.onChoose('take_part')}
-      />
-    </fieldset>
-  )
-}
-
-function Choice(props: {
-  name: string
-  title: string
-  text: string
-  checked: boolean
-  onChoose: () => void
-}) {
-  return (
-    <label
-      className={cn(
-        'flex cursor-pointer items-start gap-2.5 rounded-lg border px-3 py-2 text-sm has-focus-visible:outline-2 has-focus-visible:outline-accent',
-        props.checked ? 'border-accent-line bg-accent-wash' : 'border-line hover:bg-hover',
-      )}
-    >
-      <input
-        type="radio"
-        name={props.name}
-        className="mt-0.5 size-4 shrink-0 accent-accent"
-        checked={props.checked}
-        onChange={props.onChoose}
-      />
-      <span>
-        <span className="block font-medium">{props.title}</span>
-        <span className="block text-xs text-muted">{props.text}</span>
-      </span>
-    </label>
-  )
-}
-
 /** In milliseconds: a person who types is not asked about every letter. */
 const PAUSE_MS = 150
 
@@ -394,30 +248,42 @@ function Finder(props: { onChoose: (found: Found) => void }) {
       <p role="status" className="px-3 text-sm text-faint empty:hidden">
         {found?.length === 0 && 'No person or team with that name.'}
       </p>
-      <ul
-        id={listId}
-        role="listbox"
-        aria-label="People and teams"
-        hidden={shown.length === 0}
-        className="max-h-56 overflow-y-auto rounded-xl border border-line p-1"
-      >
-        {shown.map((one, index) => (
-          <li
-            key={one.targetId}
-            id={`${listId}-${one.targetId}`}
-            role="option"
-            aria-selected={index === at}
-            onClick={() => props.onChoose(one)}
-            className={cn(
-              'cursor-pointer rounded-lg px-2 py-1.5 hover:bg-hover pointer-coarse:min-h-11',
-              index === at && 'bg-hover',
-            )}
-          >
-            <Target name={one.name} kind={one.kind} id={one.targetId} detail={one.about} />
-          </li>
-        ))}
-      </ul>
+      <FoundList id={listId} found={shown} at={at} onChoose={props.onChoose} />
     </div>
+  )
+}
+
+function FoundList(props: {
+  id: string
+  found: readonly Found[]
+  at: number
+  onChoose: (found: Found) => void
+}) {
+  const { id, found, at } = props
+  return (
+    <ul
+      id={id}
+      role="listbox"
+      aria-label="People and teams"
+      hidden={found.length === 0}
+      className="max-h-56 overflow-y-auto rounded-xl border border-line p-1"
+    >
+      {found.map((one, index) => (
+        <li
+          key={one.targetId}
+          id={`${id}-${one.targetId}`}
+          role="option"
+          aria-selected={index === at}
+          onClick={() => props.onChoose(one)}
+          className={cn(
+            'cursor-pointer rounded-lg px-2 py-1.5 hover:bg-hover pointer-coarse:min-h-11',
+            index === at && 'bg-hover',
+          )}
+        >
+          <Target name={one.name} kind={one.kind} id={one.targetId} detail={one.about} />
+        </li>
+      ))}
+    </ul>
   )
 }
 

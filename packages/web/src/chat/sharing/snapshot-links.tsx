@@ -12,17 +12,13 @@ import { END_CHOICES, type EndChoice, endOf } from './ends.ts'
 
 export function SnapshotLinks({ sessionId }: { sessionId: string }) {
   const [snapshots, setSnapshots] = useState<readonly Snapshot[]>([])
-  const [outputs, setOutputs] = useState(false)
-  const [ends, setEnds] = useState<EndChoice>('never')
   const { busy, problem, attempt } = useAttempt()
   useOnShow(() => void attempt(async () => setSnapshots(await fetchSnapshots(sessionId))), sessionId)
-  const make = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault()
+  const make = (terms: { outputs: boolean; expiresAt: number | null }) =>
     void attempt(async () => {
-      await makeSnapshot(sessionId, { outputs, expiresAt: endOf(ends) })
+      await makeSnapshot(sessionId, terms)
       setSnapshots(await fetchSnapshots(sessionId))
     })
-  }
   const revoke = (id: string) =>
     void attempt(async () => {
       await revokeSnapshot(sessionId, id)
@@ -39,34 +35,7 @@ export function SnapshotLinks({ sessionId }: { sessionId: string }) {
         </p>
       </div>
       {problem !== null && <Alert>{problem}</Alert>}
-      <form onSubmit={make} className="flex flex-wrap items-center gap-x-4 gap-y-2.5">
-        <label className="flex min-h-6 basis-full items-center gap-2.5 text-sm pointer-coarse:min-h-11">
-          <input
-            type="checkbox"
-            className="size-4 accent-accent"
-            checked={outputs}
-            onChange={(event) => setOutputs(event.target.checked)}
-          />
-          With what calls printed and changed
-        </label>
-        <label className="flex min-w-0 flex-1 items-center gap-2 text-sm">
-          Until
-          <select
-            className={INPUT}
-            value={ends}
-            onChange={({ target }) => setEnds(target.value as EndChoice)}
-          >
-            {Object.entries(END_CHOICES).map(([value, { name }]) => (
-              <option key={value} value={value}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-        <Button type="submit" disabled={busy} className="h-10">
-          Make a link
-        </Button>
-      </form>
+      <SnapshotForm busy={busy} onMake={make} />
       {snapshots.length > 0 && (
         <ul aria-label="Links" className="divide-y divide-line rounded-xl border border-line">
           {snapshots.map((snapshot) => (
@@ -90,6 +59,44 @@ export function SnapshotLinks({ sessionId }: { sessionId: string }) {
         </ul>
       )}
     </section>
+  )
+}
+
+function SnapshotForm(props: {
+  busy: boolean
+  onMake: (terms: { outputs: boolean; expiresAt: number | null }) => void
+}) {
+  const [outputs, setOutputs] = useState(false)
+  const [ends, setEnds] = useState<EndChoice>('never')
+  const submit = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    props.onMake({ outputs, expiresAt: endOf(ends) })
+  }
+  return (
+    <form onSubmit={submit} className="flex flex-wrap items-center gap-x-4 gap-y-2.5">
+      <label className="flex min-h-6 basis-full items-center gap-2.5 text-sm pointer-coarse:min-h-11">
+        <input
+          type="checkbox"
+          className="size-4 accent-accent"
+          checked={outputs}
+          onChange={(event) => setOutputs(event.target.checked)}
+        />
+        With what calls printed and changed
+      </label>
+      <label className="flex min-w-0 flex-1 items-center gap-2 text-sm">
+        Until
+        <select className={INPUT} value={ends} onChange={({ target }) => setEnds(target.value as EndChoice)}>
+          {Object.entries(END_CHOICES).map(([value, { name }]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Button type="submit" disabled={props.busy} className="h-10">
+        Make a link
+      </Button>
+    </form>
   )
 }
 

@@ -1,7 +1,7 @@
 /** A PDF: only the pages near the screen are drawn, and only their parts of the file are read. */
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { ZoomIn, ZoomOut } from 'lucide-react'
-import { useEffect, useRef, useState } from 'react'
+import { type RefObject, useEffect, useRef, useState } from 'react'
 import { formatCount } from '../../lib/format.ts'
 import { fileUrl } from '../../net/files.ts'
 import { IconButton } from '../../ui/button.tsx'
@@ -35,16 +35,9 @@ export default function PdfView({ file }: ViewProps) {
 function Pages(props: { pdf: Pdf; path: string; onProblem: (why: string) => void }) {
   const { pdf } = props
   const scrolled = useRef<HTMLDivElement>(null)
-  const [room, setRoom] = useState(0)
+  const room = useWidth(scrolled)
   const [zoom, setZoom] = useState(1)
   const [sizes, setSizes] = useState<ReadonlyMap<number, { width: number; height: number }>>(new Map())
-  useEffect(() => {
-    const element = scrolled.current
-    if (element === null) return
-    const observer = new ResizeObserver(() => setRoom(element.clientWidth))
-    observer.observe(element)
-    return () => observer.disconnect()
-  }, [])
   const width = Math.max(120, Math.min(room - 32, 900)) * zoom
   const heightOf = (at: number) => {
     const size = sizes.get(at) ?? pdf.first
@@ -91,29 +84,47 @@ function Pages(props: { pdf: Pdf; path: string; onProblem: (why: string) => void
             ))}
         </div>
       </div>
-      <div className="pointer-events-none absolute inset-x-0 bottom-4 flex justify-center">
-        <div className="pointer-events-auto flex items-center rounded-xl border border-line bg-raised p-0.5 shadow-2">
-          <span className="px-2.5 text-xs text-muted tabular-nums">
-            {current + 1} of {formatCount(pdf.pages, 'page')}
-          </span>
-          <IconButton label="Smaller" disabled={zoom < 0.5} onClick={() => setZoom(zoom / STEP)}>
-            <ZoomOut aria-hidden />
-          </IconButton>
-          <button
-            type="button"
-            title="As wide as the panel"
-            onClick={() => setZoom(1)}
-            className="h-8 min-w-12 rounded-lg px-1 text-xs text-muted tabular-nums hover:bg-hover hover:text-ink pointer-coarse:h-11"
-          >
-            {Math.round(zoom * 100)} %
-          </button>
-          <IconButton label="Larger" disabled={zoom > 4} onClick={() => setZoom(zoom * STEP)}>
-            <ZoomIn aria-hidden />
-          </IconButton>
-        </div>
+      <ZoomBar at={`${current + 1} of ${formatCount(pdf.pages, 'page')}`} zoom={zoom} onZoom={setZoom} />
+    </div>
+  )
+}
+
+function ZoomBar(props: { at: string; zoom: number; onZoom: (zoom: number) => void }) {
+  const { at, zoom, onZoom } = props
+  return (
+    <div className="pointer-events-none absolute inset-x-0 bottom-4 flex justify-center">
+      <div className="pointer-events-auto flex items-center rounded-xl border border-line bg-raised p-0.5 shadow-2">
+        <span className="px-2.5 text-xs text-muted tabular-nums">{at}</span>
+        <IconButton label="Smaller" disabled={zoom < 0.5} onClick={() => onZoom(zoom / STEP)}>
+          <ZoomOut aria-hidden />
+        </IconButton>
+        <button
+          type="button"
+          title="As wide as the panel"
+          onClick={() => onZoom(1)}
+          className="h-8 min-w-12 rounded-lg px-1 text-xs text-muted tabular-nums hover:bg-hover hover:text-ink pointer-coarse:h-11"
+        >
+          {Math.round(zoom * 100)} %
+        </button>
+        <IconButton label="Larger" disabled={zoom > 4} onClick={() => onZoom(zoom * STEP)}>
+          <ZoomIn aria-hidden />
+        </IconButton>
       </div>
     </div>
   )
+}
+
+/** Zero until it is measured. */
+function useWidth(box: RefObject<HTMLElement | null>): number {
+  const [width, setWidth] = useState(0)
+  useEffect(() => {
+    const element = box.current
+    if (element === null) return
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth))
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [box])
+  return width
 }
 
 function Page(props: {

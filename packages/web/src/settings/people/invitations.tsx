@@ -117,37 +117,9 @@ function InviteForm(props: { teams: readonly Team[]; onMade: (url: string) => vo
             ))}
           </select>
         </label>
-        <label className="flex flex-col gap-1.5 text-sm font-medium">
-          Works for
-          <select className={INPUT} value={days} onChange={({ target }) => setDays(Number(target.value))}>
-            {DAYS.map((one) => (
-              <option key={one} value={one}>
-                {one === 1 ? 'a day' : `${one} days`}
-              </option>
-            ))}
-          </select>
-        </label>
+        <LifeChoice days={days} onChange={setDays} />
       </div>
-      {props.teams.length > 0 && (
-        <fieldset>
-          <legend className="mb-1.5 text-sm font-medium">Teams</legend>
-          <div className="flex flex-wrap gap-x-5 gap-y-1.5">
-            {props.teams.map(({ id, name }) => (
-              <label key={id} className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
-                <input
-                  type="checkbox"
-                  className="size-4 accent-accent"
-                  checked={teams.includes(id)}
-                  onChange={({ target }) =>
-                    setTeams(target.checked ? [...teams, id] : teams.filter((one) => one !== id))
-                  }
-                />
-                {name}
-              </label>
-            ))}
-          </div>
-        </fieldset>
-      )}
+      {props.teams.length > 0 && <TeamChoice teams={props.teams} chosen={teams} onChange={setTeams} />}
       <div className="flex justify-end gap-2">
         <Button onClick={props.onLeave}>Cancel</Button>
         <Button type="submit" variant="primary" disabled={busy}>
@@ -155,5 +127,52 @@ function InviteForm(props: { teams: readonly Team[]; onMade: (url: string) => vo
         </Button>
       </div>
     </form>
+  )
+}
+
+function LifeChoice(props: { days: number; onChange: (days: number) => void }) {
+  return (
+    <label className="flex flex-col gap-1.5 text-sm font-medium">
+      Works for
+      <select
+        className={INPUT}
+        value={props.days}
+        onChange={({ target }) => props.onChange(Number(target.value))}
+      >
+        {DAYS.map((one) => (
+          <option key={one} value={one}>
+            {one === 1 ? 'a day' : `${one} days`}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+function TeamChoice(props: {
+  teams: readonly Team[]
+  chosen: readonly string[]
+  onChange: (teams: readonly string[]) => void
+}) {
+  const { chosen } = props
+  return (
+    <fieldset>
+      <legend className="mb-1.5 text-sm font-medium">Teams</legend>
+      <div className="flex flex-wrap gap-x-5 gap-y-1.5">
+        {props.teams.map(({ id, name }) => (
+          <label key={id} className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
+            <input
+              type="checkbox"
+              className="size-4 accent-accent"
+              checked={chosen.includes(id)}
+              onChange={({ target }) =>
+                props.onChange(target.checked ? [...chosen, id] : chosen.filter((one) => one !== id))
+              }
+            />
+            {name}
+          </label>
+        ))}
+      </div>
+    </fieldset>
   )
 }

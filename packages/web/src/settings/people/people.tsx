@@ -101,28 +101,7 @@ function List(props: { people: UserList; teams: readonly Team[]; onChanged: () =
   const shown = all ? found : found.slice(0, FIRST_ROWS)
   return (
     <>
-      <div className="flex flex-wrap items-center gap-2">
-        <SearchField
-          label="Find a person by name, address or team"
-          placeholder="Find a person"
-          value={wanted}
-          onChange={setWanted}
-          className="basis-56"
-        />
-        <select
-          aria-label="Role"
-          className={cn(INPUT, 'w-auto')}
-          value={role}
-          onChange={({ target }) => setRole(target.value as Role | 'all')}
-        >
-          <option value="all">All roles</option>
-          {Object.entries(ROLE_WORDS).map(([value, words]) => (
-            <option key={value} value={value}>
-              {words}
-            </option>
-          ))}
-        </select>
-      </div>
+      <PeopleFilter wanted={wanted} role={role} onWanted={setWanted} onRole={setRole} />
       {adding === null && (
         <div className="flex flex-wrap gap-2">
           <Button size="sm" onClick={() => setAdding('link')}>
@@ -156,6 +135,38 @@ function List(props: { people: UserList; teams: readonly Team[]; onChanged: () =
       )}
       {removed.length > 0 && <RemovedPeople removed={removed} onChanged={props.onChanged} />}
     </>
+  )
+}
+
+function PeopleFilter(props: {
+  wanted: string
+  role: Role | 'all'
+  onWanted: (wanted: string) => void
+  onRole: (role: Role | 'all') => void
+}) {
+  return (
+    <div className="flex flex-wrap items-center gap-2">
+      <SearchField
+        label="Find a person by name, address or team"
+        placeholder="Find a person"
+        value={props.wanted}
+        onChange={props.onWanted}
+        className="basis-56"
+      />
+      <select
+        aria-label="Role"
+        className={cn(INPUT, 'w-auto')}
+        value={props.role}
+        onChange={({ target }) => props.onRole(target.value as Role | 'all')}
+      >
+        <option value="all">All roles</option>
+        {Object.entries(ROLE_WORDS).map(([value, words]) => (
+          <option key={value} value={value}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </div>
   )
 }
 

@@ -121,19 +121,7 @@ function RolePart(props: { person: Account; onChanged: () => Promise<void> }) {
     <Part title="Role">
       {problem !== null && <Alert>{problem}</Alert>}
       <div className="flex flex-wrap items-center gap-2">
-        <select
-          aria-label={`Role of ${name}`}
-          className={cn(INPUT, 'w-48')}
-          value={shown}
-          disabled={busy}
-          onChange={({ target }) => setWanted(target.value as Role)}
-        >
-          {Object.entries(ROLE_WORDS).map(([value, words]) => (
-            <option key={value} value={value}>
-              {words}
-            </option>
-          ))}
-        </select>
+        <RoleSelect name={name} role={shown} busy={busy} onChange={setWanted} />
         {shown !== role && (
           <>
             <Button variant="primary" disabled={busy} onClick={() => void save(shown, role)}>
@@ -159,6 +147,24 @@ function RolePart(props: { person: Account; onChanged: () => Promise<void> }) {
         />
       )}
     </Part>
+  )
+}
+
+function RoleSelect(props: { name: string; role: Role; busy: boolean; onChange: (role: Role) => void }) {
+  return (
+    <select
+      aria-label={`Role of ${props.name}`}
+      className={cn(INPUT, 'w-48')}
+      value={props.role}
+      disabled={props.busy}
+      onChange={({ target }) => props.onChange(target.value as Role)}
+    >
+      {Object.entries(ROLE_WORDS).map(([value, words]) => (
+        <option key={value} value={value}>
+          {words}
+        </option>
+      ))}
+    </select>
   )
 }
 

@@ -32,7 +32,6 @@ export function RemovePersonForm(props: {
 }) {
   const { person, removedBefore, heirs = [] } = props
   const title = removedBefore ? `Delete files and chats of ${person.name}` : `Remove ${person.name}`
-  const group = useId()
   const [data, setData] = useState<RemovedData | null>(removedBefore ? 'purge' : null)
   const [heir, setHeir] = useState('')
   const [typed, setTyped] = useState('')
@@ -55,35 +54,8 @@ export function RemovePersonForm(props: {
             Their sign-ins and API keys end at once. As soon as the agent is reached, what runs is stopped and
             their secrets are deleted.
           </p>
-          <fieldset className="flex flex-col gap-2">
-            <legend className="mb-2 text-sm font-medium">What becomes of their files and chats?</legend>
-            {CHOICES.map((choice) => (
-              <label key={choice.data} className="flex items-start gap-2.5 text-sm">
-                <input
-                  type="radio"
-                  name={group}
-                  className="mt-0.5 accent-accent"
-                  checked={data === choice.data}
-                  onChange={() => setData(choice.data)}
-                />
-                <span>
-                  {choice.title}
-                  <span className="block text-xs text-muted">{choice.text}</span>
-                </span>
-              </label>
-            ))}
-          </fieldset>
-          <label className="flex flex-col gap-1.5 text-sm font-medium">
-            Chats that they share with others
-            <select className={INPUT} value={heir} onChange={(event) => setHeir(event.target.value)}>
-              <option value="">End for everybody</option>
-              {heirs.map(({ id, name, email }) => (
-                <option key={id} value={id}>
-                  Go to {name} ({email})
-                </option>
-              ))}
-            </select>
-          </label>
+          <DataChoice chosen={data} onChoose={setData} />
+          <HeirChoice heir={heir} heirs={heirs} onChoose={setHeir} />
         </>
       )}
       <Field
@@ -104,5 +76,49 @@ export function RemovePersonForm(props: {
         </Button>
       </div>
     </form>
+  )
+}
+
+function HeirChoice(props: {
+  heir: string
+  heirs: readonly { id: string; name: string; email: string }[]
+  onChoose: (heir: string) => void
+}) {
+  return (
+    <label className="flex flex-col gap-1.5 text-sm font-medium">
+      Chats that they share with others
+      <select className={INPUT} value={props.heir} onChange={(event) => props.onChoose(event.target.value)}>
+        <option value="">End for everybody</option>
+        {props.heirs.map(({ id, name, email }) => (
+          <option key={id} value={id}>
+            Go to {name} ({email})
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+function DataChoice(props: { chosen: RemovedData | null; onChoose: (data: RemovedData) => void }) {
+  const group = useId()
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend className="mb-2 text-sm font-medium">What becomes of their files and chats?</legend>
+      {CHOICES.map((choice) => (
+        <label key={choice.data} className="flex items-start gap-2.5 text-sm">
+          <input
+            type="radio"
+            name={group}
+            className="mt-0.5 accent-accent"
+            checked={props.chosen === choice.data}
+            onChange={() => props.onChoose(choice.data)}
+          />
+          <span>
+            {choice.title}
+            <span className="block text-xs text-muted">{choice.text}</span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
   )
 }

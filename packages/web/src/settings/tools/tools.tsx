@@ -98,48 +98,57 @@ export function ToolsSection() {
         </thead>
         <tbody className="divide-y divide-line">
           {sorted.map((tool) => (
-            <tr key={tool.id}>
-              {COLUMNS.map(({ key, wide, show }) =>
-                key === 'id' ? (
-                  <th key={key} scope="row" className="py-2 pr-3 font-normal [overflow-wrap:anywhere]">
-                    {show(tool)}
-                  </th>
-                ) : (
-                  <td
-                    key={key}
-                    className={cn(
-                      'py-2 pl-2 text-right whitespace-nowrap tabular-nums',
-                      wide && 'max-sm:hidden',
-                    )}
-                  >
-                    {show(tool)}
-                  </td>
-                ),
-              )}
-            </tr>
+            <ToolRow key={tool.id} tool={tool} />
           ))}
         </tbody>
       </table>
-      <p className="text-sm text-muted">
-        Built-in tools are switched off for everybody in the configuration, from the next start on:{' '}
-        <code className="text-xs">SANDLOT_BUILTIN_TOOLS</code>, or the section{' '}
-        <code className="text-xs">tools</code> of its file. For a team or a person it is done at once, under{' '}
-        <Link
-          href="/settings/teams"
-          className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
-        >
-          Teams
-        </Link>{' '}
-        and{' '}
-        <Link
-          href="/settings/people"
-          className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
-        >
-          People
-        </Link>
-        .
-      </p>
+      <SwitchedOffWhere />
     </div>
+  )
+}
+
+function ToolRow({ tool }: { tool: ToolLine }) {
+  return (
+    <tr>
+      {COLUMNS.map(({ key, wide, show }) =>
+        key === 'id' ? (
+          <th key={key} scope="row" className="py-2 pr-3 font-normal [overflow-wrap:anywhere]">
+            {show(tool)}
+          </th>
+        ) : (
+          <td
+            key={key}
+            className={cn('py-2 pl-2 text-right whitespace-nowrap tabular-nums', wide && 'max-sm:hidden')}
+          >
+            {show(tool)}
+          </td>
+        ),
+      )}
+    </tr>
+  )
+}
+
+function SwitchedOffWhere() {
+  return (
+    <p className="text-sm text-muted">
+      Built-in tools are switched off for everybody in the configuration, from the next start on:{' '}
+      <code className="text-xs">SANDLOT_BUILTIN_TOOLS</code>, or the section{' '}
+      <code className="text-xs">tools</code> of its file. For a team or a person it is done at once, under{' '}
+      <Link
+        href="/settings/teams"
+        className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+      >
+        Teams
+      </Link>{' '}
+      and{' '}
+      <Link
+        href="/settings/people"
+        className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+      >
+        People
+      </Link>
+      .
+    </p>
   )
 }
 

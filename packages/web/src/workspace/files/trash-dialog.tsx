@@ -38,26 +38,19 @@ export function TrashDialog(props: { onRestored: (path: string) => void; onClose
         )}
         {list?.entries.length === 0 && <p className="px-5 py-3 text-sm text-muted">The trash is empty.</p>}
         <ul aria-label="Trash" className="divide-y divide-line">
-          {list?.entries.map(({ id, path, removedAt }) => (
-            <li key={id} className="flex items-center gap-3 py-1.5 pr-3 pl-5 text-sm">
-              <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-                <Revealed text={path} />
-              </span>
-              <span className="shrink-0 text-xs text-muted max-sm:hidden">{formatDate(removedAt)}</span>
-              <Button
-                size="sm"
-                disabled={busy}
-                onClick={() =>
-                  void attempt(async () => {
-                    const restored = await restoreFile(id)
-                    setList(await fetchTrash())
-                    props.onRestored(restored)
-                  })
-                }
-              >
-                Restore
-              </Button>
-            </li>
+          {list?.entries.map((entry) => (
+            <TrashedFile
+              key={entry.id}
+              entry={entry}
+              busy={busy}
+              onRestore={() =>
+                void attempt(async () => {
+                  const restored = await restoreFile(entry.id)
+                  setList(await fetchTrash())
+                  props.onRestored(restored)
+                })
+              }
+            />
           ))}
         </ul>
       </div>
@@ -73,6 +66,21 @@ export function TrashDialog(props: { onRestored: (path: string) => void; onClose
         />
       )}
     </TitledDialog>
+  )
+}
+
+function TrashedFile(props: { entry: TrashList['entries'][number]; busy: boolean; onRestore: () => void }) {
+  const { path, removedAt } = props.entry
+  return (
+    <li className="flex items-center gap-3 py-1.5 pr-3 pl-5 text-sm">
+      <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+        <Revealed text={path} />
+      </span>
+      <span className="shrink-0 text-xs text-muted max-sm:hidden">{formatDate(removedAt)}</span>
+      <Button size="sm" disabled={props.busy} onClick={props.onRestore}>
+        Restore
+      </Button>
+    </li>
   )
 }
 

@@ -14,7 +14,7 @@ export function useFileActions(onMade: (path: string) => void) {
   const [forever, setForever] = useState<readonly string[] | null>(null)
 
   /** Shows what went wrong, and looks again either way. */
-  const attempt = async (work: () => Promise<void>) => {
+  const attempt: Attempt = async (work) => {
     setProblem(null)
     try {
       await work()
@@ -30,63 +30,72 @@ export function useFileActions(onMade: (path: string) => void) {
       await reveal(path)
       onMade(path)
     })
-  const move = (paths: readonly string[], folder: string) =>
-    attempt(async () => {
-      const back: { path: string; to: string }[] = []
-      try {
-        for (const path of paths) {
-          const to = below(folder, nameOf(path))
-          if (to === path) continue
-          await moveFile(path, to)
-          back.unshift({ path: to, to: path })
-        }
-      } finally {
-        if (back.length > 0)
-          showToast(`${namesOf(back.map(({ to }) => to))} moved.`, {
-            action: {
-              label: 'Undo',
-              onClick: () =>
-                void attempt(async () => {
-                  for (const one of back) await moveFile(one.path, one.to)
-                }),
-            },
-          })
-      }
-    })
-  const remove = (paths: readonly string[]) =>
-    attempt(async () => {
-      const ids: string[] = []
-      const left = [...paths]
-      try {
-        for (const path of paths) {
-          const id = await removeFile(path)
-          if (id !== null) ids.push(id)
-          left.shift()
-        }
-      } catch (error) {
-        // A full disk has no room for the trash either.
-        if (!(error instanceof ApiError) || error.code !== 'too_large') throw error
-        setForever(left)
-      } finally {
-        const gone = paths.slice(0, paths.length - left.length)
-        if (gone.length > 0)
-          showToast(`${namesOf(gone)} deleted.`, {
-            action: {
-              label: 'Undo',
-              onClick: () =>
-                void attempt(async () => {
-                  for (const id of ids.toReversed()) await reveal(await restoreFile(id))
-                }),
-            },
-          })
-      }
-    })
+  const move = (paths: readonly string[], folder: string) => attempt(() => moveInto(folder, paths, attempt))
+  const remove = (paths: readonly string[]) => attempt(() => moveToTrash(paths, attempt, setForever))
   const removeForGood = (paths: readonly string[]) =>
     attempt(async () => {
       setForever(null)
       for (const path of paths) await removeFile(path, { forever: true })
     })
   return { problem, setProblem, forever, setForever, attempt, make, move, remove, removeForGood }
+}
+
+type Attempt = (work: () => Promise<void>) => Promise<void>
+
+function showUndo(done: string, undo: () => Promise<void>, attempt: Attempt): void {
+  showToast(done, { action: { label: 'Undo', onClick: () => void attempt(undo) } })
+}
+
+async function moveInto(folder: string, paths: readonly string[], attempt: Attempt): Promise<void> {
+  const back: { path: string; to: string }[] = []
+  try {
+    for (const path of paths) {
+      const to = below(folder, nameOf(path))
+      if (to === path) continue
+      await moveFile(path, to)
+      back.unshift({ path: to, to: path })
+    }
+  } finally {
+    if (back.length > 0)
+      showUndo(
+        `${namesOf(back.map(({ to }) => to))} moved.`,
+        async () => {
+          for (const one of back) await moveFile(one.path, one.to)
+        },
+        attempt,
+      )
+  }
+}
+
+/** `onNoRoom` gets the paths for which the trash has no room. */
+async function moveToTrash(
+  paths: readonly string[],
+  attempt: Attempt,
+  onNoRoom: (paths: readonly string[]) => void,
+): Promise<void> {
+  const ids: string[] = []
+  const left = [...paths]
+  try {
+    for (const path of paths) {
+      const id = await removeFile(path)
+      if (id !== null) ids.push(id)
+      left.shift()
+    }
+  } catch (error) {
+    // A full disk has no room for the trash either.
+    if (!(error instanceof ApiError) || error.code !== 'too_large') throw error
+    onNoRoom(left)
+  } finally {
+    const removed = paths.slice(0, paths.length - left.length)
+    if (removed.length > 0)
+      showUndo(
+        `${namesOf(removed)} deleted.`,
+        async () => {
+          for (const id of ids.toReversed()) await reveal(await restoreFile(id))
+        },
+        attempt,
+      )
+  }
 }
 
 /** `new file.txt`, `new file (2).txt` …, whichever is not there. */
