@@ -34,7 +34,6 @@ export function NewRuleForm(props: {
   const [pattern, setPattern] = useState('')
   const [shown, setShown] = useState<RulePreview | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  const id = useId()
   const rule = { effect, match: matchOf(kind, pattern.trim()) }
   const add = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -52,47 +51,15 @@ export function NewRuleForm(props: {
   return (
     <form onSubmit={add} aria-label="New rule" className="flex flex-col gap-2">
       {problem !== null && <Alert>{problem}</Alert>}
-      <div className="flex gap-2">
-        <select
-          aria-label="What the rule does"
-          className={SELECT}
-          value={effect}
-          onChange={({ target }) => changed(() => setEffect(target.value as RuleEffect))}
-        >
-          {Object.entries(EFFECTS).map(([value, name]) => (
-            <option key={value} value={value} disabled={value === 'allow' && !props.mayAllow}>
-              {name}
-            </option>
-          ))}
-        </select>
-        <select
-          aria-label="What the rule is about"
-          className={SELECT}
-          value={kind}
-          onChange={({ target }) => changed(() => setKind(target.value as Kind))}
-        >
-          {Object.entries(KINDS).map(([value, { name }]) => (
-            <option key={value} value={value}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
+      <RuleSubject
+        effect={effect}
+        kind={kind}
+        mayAllow={props.mayAllow}
+        onEffect={(next) => changed(() => setEffect(next))}
+        onKind={(next) => changed(() => setKind(next))}
+      />
       <div className="flex gap-2 max-sm:flex-wrap">
-        <label htmlFor={id} className="sr-only">
-          Pattern
-        </label>
-        <input
-          id={id}
-          className={`${INPUT} font-mono max-sm:basis-full`}
-          placeholder={KINDS[kind].example}
-          value={pattern}
-          maxLength={2000}
-          autoCapitalize="off"
-          autoCorrect="off"
-          spellCheck={false}
-          onChange={({ target }) => changed(() => setPattern(target.value))}
-        />
+        <PatternField kind={kind} pattern={pattern} onChange={(next) => changed(() => setPattern(next))} />
         <Button
           className="h-10 pointer-coarse:h-11 max-sm:flex-1"
           disabled={busy || pattern.trim() === ''}
@@ -111,6 +78,65 @@ export function NewRuleForm(props: {
       </div>
       {shown !== null && <Preview shown={shown} />}
     </form>
+  )
+}
+
+function RuleSubject(props: {
+  effect: RuleEffect
+  kind: Kind
+  mayAllow: boolean
+  onEffect: (effect: RuleEffect) => void
+  onKind: (kind: Kind) => void
+}) {
+  return (
+    <div className="flex gap-2">
+      <select
+        aria-label="What the rule does"
+        className={SELECT}
+        value={props.effect}
+        onChange={({ target }) => props.onEffect(target.value as RuleEffect)}
+      >
+        {Object.entries(EFFECTS).map(([value, name]) => (
+          <option key={value} value={value} disabled={value === 'allow' && !props.mayAllow}>
+            {name}
+          </option>
+        ))}
+      </select>
+      <select
+        aria-label="What the rule is about"
+        className={SELECT}
+        value={props.kind}
+        onChange={({ target }) => props.onKind(target.value as Kind)}
+      >
+        {Object.entries(KINDS).map(([value, { name }]) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </div>
+  )
+}
+
+function PatternField(props: { kind: Kind; pattern: string; onChange: (pattern: string) => void }) {
+  const id = useId()
+  return (
+    <>
+      <label htmlFor={id} className="sr-only">
+        Pattern
+      </label>
+      <input
+        id={id}
+        className={`${INPUT} font-mono max-sm:basis-full`}
+        placeholder={KINDS[props.kind].example}
+        value={props.pattern}
+        maxLength={2000}
+        autoCapitalize="off"
+        autoCorrect="off"
+        spellCheck={false}
+        onChange={({ target }) => props.onChange(target.value)}
+      />
+    </>
   )
 }
 

@@ -14,8 +14,6 @@ import { useAttempt } from '../lib/use-attempt.ts'
  */
 export function Secrets() {
   const [secrets, setSecrets] = useState<SecretList['secrets'] | null>(null)
-  const [name, setName] = useState('')
-  const [value, setValue] = useState('')
   const { busy, problem, attempt } = useAttempt()
   const reload = async () => setSecrets(await fetchSecrets())
   const change = (work: () => Promise<void>) =>
@@ -28,15 +26,6 @@ export function Secrets() {
     // Once; both only set state.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [])
-  const misnamed = name !== '' && !secretName.safeParse(name).success
-  const save = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    void change(async () => {
-      await setSecret(name, value)
-      setName('')
-      setValue('')
-    })
-  }
   return (
     <div className="flex flex-col gap-3">
       {problem !== null && <Alert>{problem}</Alert>}
@@ -55,6 +44,26 @@ export function Secrets() {
           ))}
         </ul>
       )}
+      <NewSecret busy={busy} change={change} />
+    </div>
+  )
+}
+
+function NewSecret(props: { busy: boolean; change: (work: () => Promise<void>) => Promise<void> }) {
+  const { busy, change } = props
+  const [name, setName] = useState('')
+  const [value, setValue] = useState('')
+  const misnamed = name !== '' && !secretName.safeParse(name).success
+  const save = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    void change(async () => {
+      await setSecret(name, value)
+      setName('')
+      setValue('')
+    })
+  }
+  return (
+    <>
       <form onSubmit={save} className="flex flex-wrap gap-2" autoComplete="off">
         <label htmlFor="secret-name" className="sr-only">
           Name of the secret
@@ -96,6 +105,6 @@ export function Secrets() {
           Letters, digits, “_”, “.” and “-”, not a digit first.
         </p>
       )}
-    </div>
+    </>
   )
 }

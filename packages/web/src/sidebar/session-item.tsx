@@ -19,12 +19,10 @@ export const SessionItem = memo(function SessionItem(props: {
   onPick: () => void
 }) {
   const { summary } = props
-  const { owner, sessionId } = summary
+  const { sessionId } = summary
   const title = summary.title ?? 'New chat'
   const host = useRef<HTMLLIElement>(null)
   const isChosen = useChatListState(({ chosen }) => chosen?.has(sessionId))
-  // The open chat is being read.
-  const unread = summary.unread === true && !props.active
   return (
     <li
       ref={host}
@@ -55,36 +53,7 @@ export const SessionItem = memo(function SessionItem(props: {
           isChosen === undefined && 'group-focus-within/item:pr-9 group-hover/item:pr-9 pointer-coarse:pr-11',
         )}
       >
-        {owner !== undefined && <PersonMark {...owner} className="size-5 text-[0.5625rem]" />}
-        <span className="min-w-0 flex-1 py-1">
-          <span
-            dir="auto"
-            className={cn('block truncate text-ink', (props.active || unread) && 'font-medium')}
-            title={title}
-          >
-            <Revealed text={title} />
-          </span>
-          {owner !== undefined && (
-            <span className="block truncate text-2xs text-faint">
-              <span className="sr-only">shared by </span>
-              <Revealed text={owner.name} />
-              {summary.access === 'watch' && ' · watching'}
-            </span>
-          )}
-        </span>
-        {summary.pinned === true && (
-          <span className="shrink-0 text-faint" title="Pinned">
-            <Pin className="size-3.5" aria-hidden />
-            <span className="sr-only">pinned</span>
-          </span>
-        )}
-        {summary.shared === true && (
-          <span className="shrink-0 text-faint" title="Shared with others">
-            <UsersRound className="size-3.5" aria-hidden />
-            <span className="sr-only">shared</span>
-          </span>
-        )}
-        <State summary={summary} unread={unread} />
+        <SessionLabel summary={summary} title={title} active={props.active} />
       </Link>
       {isChosen === undefined && (
         <SessionMenu
@@ -99,6 +68,47 @@ export const SessionItem = memo(function SessionItem(props: {
     </li>
   )
 })
+
+function SessionLabel(props: { summary: SessionSummary; title: string; active: boolean }) {
+  const { summary, title, active } = props
+  const { owner } = summary
+  // The open chat is being read.
+  const unread = summary.unread === true && !active
+  return (
+    <>
+      {owner !== undefined && <PersonMark {...owner} className="size-5 text-[0.5625rem]" />}
+      <span className="min-w-0 flex-1 py-1">
+        <span
+          dir="auto"
+          className={cn('block truncate text-ink', (active || unread) && 'font-medium')}
+          title={title}
+        >
+          <Revealed text={title} />
+        </span>
+        {owner !== undefined && (
+          <span className="block truncate text-2xs text-faint">
+            <span className="sr-only">shared by </span>
+            <Revealed text={owner.name} />
+            {summary.access === 'watch' && ' · watching'}
+          </span>
+        )}
+      </span>
+      {summary.pinned === true && (
+        <span className="shrink-0 text-faint" title="Pinned">
+          <Pin className="size-3.5" aria-hidden />
+          <span className="sr-only">pinned</span>
+        </span>
+      )}
+      {summary.shared === true && (
+        <span className="shrink-0 text-faint" title="Shared with others">
+          <UsersRound className="size-3.5" aria-hidden />
+          <span className="sr-only">shared</span>
+        </span>
+      )}
+      <State summary={summary} unread={unread} />
+    </>
+  )
+}
 
 /** Filled: not seen yet. A ring: seen, and it did not come to its end. */
 const SHORT = {

@@ -158,7 +158,7 @@ function Row(props: {
   onVisit: () => void
 }) {
   const { one, chosen } = props
-  const { owner, question } = one
+  const { question } = one
   const row = useRef<HTMLLIElement>(null)
   useEffect(() => {
     // The first one has the focus when the list opens.
@@ -178,23 +178,7 @@ function Row(props: {
         chosen ? 'border-waiting-line bg-waiting-wash' : 'border-line',
       )}
     >
-      <div className="flex items-center gap-2 text-xs text-muted">
-        {owner !== undefined && <PersonMark {...owner} className="size-4.5 text-[0.5rem]" />}
-        <button
-          type="button"
-          tabIndex={chosen ? 0 : -1}
-          onClick={props.onVisit}
-          className="min-w-0 truncate rounded text-left font-medium text-ink underline-offset-2 hover:underline pointer-coarse:min-h-11"
-        >
-          <Revealed text={one.chat ?? 'New chat'} />
-        </button>
-        {owner !== undefined && (
-          <span className="min-w-0 truncate">
-            of <Revealed text={owner.name} />
-          </span>
-        )}
-        <Waited since={one.askedAt} />
-      </div>
+      <RowChat one={one} chosen={chosen} onVisit={props.onVisit} />
       <div className="flex items-center gap-2 text-sm">
         <ToolIcon kind={one.kind} className="size-4 shrink-0 text-waiting" />
         <span className="min-w-0 [overflow-wrap:anywhere]">
@@ -207,34 +191,71 @@ function Row(props: {
           <ApprovalWhy why={one.why ?? []} whole={commandOf(one.arguments)} />
         </>
       )}
-      <div className="flex flex-wrap gap-1.5">
-        {question === undefined &&
-          ORDER.flatMap((kind) => {
-            const option = one.options.find((offered) => offered.kind === kind)
-            return option === undefined ? (
-              []
-            ) : (
-              <Button
-                key={kind}
-                tabIndex={chosen ? 0 : -1}
-                variant={kind === 'allow_once' ? 'primary' : 'secondary'}
-                className="h-8 px-3 pointer-coarse:flex-1"
-                onClick={() => props.onAnswer(kind)}
-              >
-                {option.name}
-              </Button>
-            )
-          })}
-        <Button
-          tabIndex={chosen ? 0 : -1}
-          variant="ghost"
-          className="h-8 px-3 pointer-coarse:flex-1"
-          onClick={props.onVisit}
-        >
-          {question === undefined ? 'Open chat' : 'Answer in its chat'}
-        </Button>
-      </div>
+      <RowAnswers one={one} chosen={chosen} onAnswer={props.onAnswer} onVisit={props.onVisit} />
     </li>
+  )
+}
+
+function RowChat(props: { one: WaitingApproval; chosen: boolean; onVisit: () => void }) {
+  const { one, chosen } = props
+  const { owner } = one
+  return (
+    <div className="flex items-center gap-2 text-xs text-muted">
+      {owner !== undefined && <PersonMark {...owner} className="size-4.5 text-[0.5rem]" />}
+      <button
+        type="button"
+        tabIndex={chosen ? 0 : -1}
+        onClick={props.onVisit}
+        className="min-w-0 truncate rounded text-left font-medium text-ink underline-offset-2 hover:underline pointer-coarse:min-h-11"
+      >
+        <Revealed text={one.chat ?? 'New chat'} />
+      </button>
+      {owner !== undefined && (
+        <span className="min-w-0 truncate">
+          of <Revealed text={owner.name} />
+        </span>
+      )}
+      <Waited since={one.askedAt} />
+    </div>
+  )
+}
+
+function RowAnswers(props: {
+  one: WaitingApproval
+  chosen: boolean
+  onAnswer: (kind: Kind) => void
+  onVisit: () => void
+}) {
+  const { one, chosen } = props
+  const { question } = one
+  return (
+    <div className="flex flex-wrap gap-1.5">
+      {question === undefined &&
+        ORDER.flatMap((kind) => {
+          const option = one.options.find((offered) => offered.kind === kind)
+          return option === undefined ? (
+            []
+          ) : (
+            <Button
+              key={kind}
+              tabIndex={chosen ? 0 : -1}
+              variant={kind === 'allow_once' ? 'primary' : 'secondary'}
+              className="h-8 px-3 pointer-coarse:flex-1"
+              onClick={() => props.onAnswer(kind)}
+            >
+              {option.name}
+            </Button>
+          )
+        })}
+      <Button
+        tabIndex={chosen ? 0 : -1}
+        variant="ghost"
+        className="h-8 px-3 pointer-coarse:flex-1"
+        onClick={props.onVisit}
+      >
+        {question === undefined ? 'Open chat' : 'Answer in its chat'}
+      </Button>
+    </div>
   )
 }
 

@@ -4,7 +4,7 @@
  */
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, CircleStop, CornerDownRight } from 'lucide-react'
-import { memo, useId, useMemo, useState } from 'react'
+import { memo, type ReactNode, useId, useMemo, useState } from 'react'
 import type { ToolCallContent } from '@sandlot/shared/chat/call'
 import { DiffView } from '../../preview/diff-view.tsx'
 import { cn } from '../../lib/cn.ts'
@@ -79,8 +79,6 @@ export const ToolCard = memo(function ToolCard(props: {
   const waiting = phase === 'waiting'
   // A call that waits for an answer is never folded.
   const open = waiting || (choice ?? opensItself(call))
-  const answer = answerWords(call)
-  const other = useOther(call.approval?.answer?.author)
   const { access } = useReading()
   return (
     <article
@@ -104,37 +102,13 @@ export const ToolCard = memo(function ToolCard(props: {
             <Header call={call} phase={phase} place={place} />
           </div>
         ) : (
-          <button
-            type="button"
-            aria-expanded={open}
-            aria-controls={bodyId}
-            onClick={() => setChoice(!open)}
-            className="flex min-h-9 min-w-0 flex-1 items-center gap-2.5 rounded-lg px-3 py-1.5 text-left hover:bg-hover focus-visible:-outline-offset-2 pointer-coarse:min-h-11"
-          >
+          <FoldButton open={open} bodyId={bodyId} onToggle={() => setChoice(!open)}>
             <Header call={call} phase={phase} place={place} />
-            <ChevronRight
-              className={cn(
-                'size-4 shrink-0 text-faint transition-transform duration-100',
-                open && 'rotate-90',
-              )}
-              aria-hidden
-            />
-          </button>
+          </FoldButton>
         )}
         {phase === 'running' && access !== 'watch' && <CancelCall call={call} sessionId={props.sessionId} />}
       </div>
-      {answer !== undefined && (
-        <p
-          data-testid="answer"
-          className="flex items-baseline gap-2 px-3 pb-2.5 pl-9.5 text-sm [overflow-wrap:anywhere] text-ink"
-        >
-          <span className="sr-only">
-            {other === null ? 'Your answer: ' : `The answer of ${other.name}: `}
-          </span>
-          <CornerDownRight className="size-3.5 shrink-0 self-center text-faint" aria-hidden />
-          <Revealed text={answer} />
-        </p>
-      )}
+      <QuestionAnswer call={call} />
       <div id={bodyId} hidden={!open}>
         {open && (
           <Body
@@ -151,6 +125,41 @@ export const ToolCard = memo(function ToolCard(props: {
     </article>
   )
 })
+
+function FoldButton(props: { open: boolean; bodyId: string; onToggle: () => void; children: ReactNode }) {
+  const { open } = props
+  return (
+    <button
+      type="button"
+      aria-expanded={open}
+      aria-controls={props.bodyId}
+      onClick={props.onToggle}
+      className="flex min-h-9 min-w-0 flex-1 items-center gap-2.5 rounded-lg px-3 py-1.5 text-left hover:bg-hover focus-visible:-outline-offset-2 pointer-coarse:min-h-11"
+    >
+      {props.children}
+      <ChevronRight
+        className={cn('size-4 shrink-0 text-faint transition-transform duration-100', open && 'rotate-90')}
+        aria-hidden
+      />
+    </button>
+  )
+}
+
+function QuestionAnswer({ call }: { call: CallEntry }) {
+  const answer = answerWords(call)
+  const other = useOther(call.approval?.answer?.author)
+  if (answer === undefined) return null
+  return (
+    <p
+      data-testid="answer"
+      className="flex items-baseline gap-2 px-3 pb-2.5 pl-9.5 text-sm [overflow-wrap:anywhere] text-ink"
+    >
+      <span className="sr-only">{other === null ? 'Your answer: ' : `The answer of ${other.name}: `}</span>
+      <CornerDownRight className="size-3.5 shrink-0 self-center text-faint" aria-hidden />
+      <Revealed text={answer} />
+    </p>
+  )
+}
 
 function Header(props: { call: CallEntry; phase: CallPhase; place: string | undefined }) {
   const { call, phase, place } = props

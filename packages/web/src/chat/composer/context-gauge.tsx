@@ -25,7 +25,6 @@ export function ContextGauge(props: {
   onCompact: (() => void) | null
 }) {
   const { context, spent, budgets, onCompact } = props
-  const { me } = useChat()
   const host = useRef<HTMLDivElement>(null)
   const [open, setOpen] = useState(false)
   if (context === null || context.size <= 0) return null
@@ -46,44 +45,20 @@ export function ContextGauge(props: {
             near ? 'text-waiting' : 'text-muted',
           )}
         >
-          <svg viewBox="0 0 16 16" className="size-4 -rotate-90" aria-hidden>
-            <circle cx="8" cy="8" r={RADIUS} fill="none" strokeWidth="2.5" className="stroke-line-strong" />
-            <circle
-              cx="8"
-              cy="8"
-              r={RADIUS}
-              fill="none"
-              strokeWidth="2.5"
-              stroke="currentColor"
-              strokeDasharray={`${share * ROUND} ${ROUND}`}
-            />
-          </svg>
+          <Ring share={share} />
           {near && <span className="max-sm:hidden">{percent} %</span>}
         </Popover.Trigger>
         <Popover.Portal container={host}>
           <Popover.Positioner positionMethod="fixed" side="top" align="end" sideOffset={8} className="z-50">
             <Popover.Popup className="popup flex w-80 max-w-[calc(100vw-2rem)] flex-col gap-3 rounded-xl border border-line bg-raised p-4 text-sm text-muted shadow-3 outline-none">
-              <div>
-                <Popover.Title className="text-sm font-semibold text-ink">{words}</Popover.Title>
-                <p className="mt-0.5 text-xs">
-                  About {tokenWords(context.used)} of {tokenWords(context.size)} tokens.{' '}
-                  {near
-                    ? 'Soon a summary takes the place of what is older; you can have it made now.'
-                    : 'When it is nearly full, a summary takes the place of what is older.'}
-                </p>
-              </div>
+              <Fullness context={context} words={words} near={near} />
               {onCompact !== null && (
-                <div>
-                  <Button
-                    size="sm"
-                    onClick={() => {
-                      setOpen(false)
-                      onCompact()
-                    }}
-                  >
-                    <FoldVertical className="size-3.5" aria-hidden /> Compact now
-                  </Button>
-                </div>
+                <CompactButton
+                  onCompact={() => {
+                    setOpen(false)
+                    onCompact()
+                  }}
+                />
               )}
               <Rows title="This chat" rows={spentRows(spent)} />
               {budgets.length > 0 && (
@@ -92,19 +67,71 @@ export function ContextGauge(props: {
                   rows={budgets.map((budget) => [budgetName(budget), budgetUse(budget)] as const)}
                 />
               )}
-              {me.role !== 'guest' && (
-                <Link
-                  href="/settings/usage"
-                  className="flex items-center text-xs text-accent hover:underline pointer-coarse:h-11"
-                >
-                  My usage
-                </Link>
-              )}
+              <OwnUsageLink />
             </Popover.Popup>
           </Popover.Positioner>
         </Popover.Portal>
       </Popover.Root>
     </div>
+  )
+}
+
+function CompactButton({ onCompact }: { onCompact: () => void }) {
+  return (
+    <div>
+      <Button size="sm" onClick={onCompact}>
+        <FoldVertical className="size-3.5" aria-hidden /> Compact now
+      </Button>
+    </div>
+  )
+}
+
+function OwnUsageLink() {
+  const { me } = useChat()
+  if (me.role === 'guest') return null
+  return (
+    <Link
+      href="/settings/usage"
+      className="flex items-center text-xs text-accent hover:underline pointer-coarse:h-11"
+    >
+      My usage
+    </Link>
+  )
+}
+
+function Fullness(props: {
+  context: { readonly used: number; readonly size: number }
+  words: string
+  near: boolean
+}) {
+  const { context, words, near } = props
+  return (
+    <div>
+      <Popover.Title className="text-sm font-semibold text-ink">{words}</Popover.Title>
+      <p className="mt-0.5 text-xs">
+        About {tokenWords(context.used)} of {tokenWords(context.size)} tokens.{' '}
+        {near
+          ? 'Soon a summary takes the place of what is older; you can have it made now.'
+          : 'When it is nearly full, a summary takes the place of what is older.'}
+      </p>
+    </div>
+  )
+}
+
+function Ring({ share }: { share: number }) {
+  return (
+    <svg viewBox="0 0 16 16" className="size-4 -rotate-90" aria-hidden>
+      <circle cx="8" cy="8" r={RADIUS} fill="none" strokeWidth="2.5" className="stroke-line-strong" />
+      <circle
+        cx="8"
+        cy="8"
+        r={RADIUS}
+        fill="none"
+        strokeWidth="2.5"
+        stroke="currentColor"
+        strokeDasharray={`${share * ROUND} ${ROUND}`}
+      />
+    </svg>
   )
 }
 

@@ -1,6 +1,6 @@
 /** A picture: fitted at first, as large as one wants then. */
 import { Maximize, ZoomIn, ZoomOut } from 'lucide-react'
-import { useEffect, useRef, useState } from 'react'
+import { type RefObject, useEffect, useRef, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { revealedText } from '../../lib/invisible.ts'
 import { usePicture } from '../../markdown/use-picture.ts'
@@ -23,17 +23,7 @@ export default function ImageView({ file }: ViewProps) {
   const shownAt = () =>
     zoom ?? (size === null ? 1 : (picture.current?.clientWidth ?? size.width) / size.width)
   const scale = (by: number) => setZoom(Math.min(MOST, Math.max(LEAST, shownAt() * by)))
-  useEffect(() => {
-    const element = frame.current
-    // React listens to the wheel passively, and the page itself would grow.
-    const onWheel = (event: WheelEvent) => {
-      if (!event.ctrlKey && !event.metaKey) return
-      event.preventDefault()
-      scale(event.deltaY < 0 ? STEP : 1 / STEP)
-    }
-    element?.addEventListener('wheel', onWheel, { passive: false })
-    return () => element?.removeEventListener('wheel', onWheel)
-  })
+  useZoomWheel(frame, scale)
   if (tooManyPixels(file.head))
     return <CannotShow>This picture has too many pixels to show here. Download it to open it.</CannotShow>
   if (shown.state === 'complex')
@@ -70,36 +60,59 @@ export default function ImageView({ file }: ViewProps) {
           )}
         />
       </div>
-      <div className="pointer-events-none absolute inset-x-0 bottom-4 flex justify-center">
-        <div className="pointer-events-auto flex items-center rounded-xl border border-line bg-raised p-0.5 shadow-2">
-          <IconButton label="Smaller" onClick={() => scale(1 / STEP)}>
-            <ZoomOut aria-hidden />
-          </IconButton>
-          <button
-            type="button"
-            title="As large as it is"
-            onClick={() => setZoom(1)}
-            className="h-8 min-w-14 rounded-lg px-1 text-xs text-muted tabular-nums hover:bg-hover hover:text-ink pointer-coarse:h-11"
-          >
-            {zoom === null ? 'Fitted' : `${Math.round(zoom * 100)} %`}
-          </button>
-          <IconButton label="Larger" onClick={() => scale(STEP)}>
-            <ZoomIn aria-hidden />
-          </IconButton>
-          <IconButton
-            label="Fit it into the panel"
-            aria-pressed={zoom === null}
-            onClick={() => setZoom(null)}
-          >
-            <Maximize aria-hidden />
-          </IconButton>
-          {size !== null && (
-            <span className="px-2.5 text-xs text-faint tabular-nums">
-              {size.width} × {size.height}
-            </span>
-          )}
-        </div>
+      <ZoomBar zoom={zoom} size={size} onScale={scale} onZoom={setZoom} />
+    </div>
+  )
+}
+
+function ZoomBar(props: {
+  zoom: number | null
+  size: { width: number; height: number } | null
+  onScale: (by: number) => void
+  onZoom: (zoom: number | null) => void
+}) {
+  const { zoom, size, onScale, onZoom } = props
+  return (
+    <div className="pointer-events-none absolute inset-x-0 bottom-4 flex justify-center">
+      <div className="pointer-events-auto flex items-center rounded-xl border border-line bg-raised p-0.5 shadow-2">
+        <IconButton label="Smaller" onClick={() => onScale(1 / STEP)}>
+          <ZoomOut aria-hidden />
+        </IconButton>
+        <button
+          type="button"
+          title="As large as it is"
+          onClick={() => onZoom(1)}
+          className="h-8 min-w-14 rounded-lg px-1 text-xs text-muted tabular-nums hover:bg-hover hover:text-ink pointer-coarse:h-11"
+        >
+          {zoom === null ? 'Fitted' : `${Math.round(zoom * 100)} %`}
+        </button>
+        <IconButton label="Larger" onClick={() => onScale(STEP)}>
+          <ZoomIn aria-hidden />
+        </IconButton>
+        <IconButton label="Fit it into the panel" aria-pressed={zoom === null} onClick={() => onZoom(null)}>
+          <Maximize aria-hidden />
+        </IconButton>
+        {size !== null && (
+          <span className="px-2.5 text-xs text-faint tabular-nums">
+            {size.width} × {size.height}
+          </span>
+        )}
       </div>
     </div>
   )
+}
+
+/** Ctrl or Cmd with the wheel. */
+function useZoomWheel(frame: RefObject<HTMLElement | null>, scale: (by: number) => void): void {
+  useEffect(() => {
+    const element = frame.current
+    // React listens to the wheel passively, and the page itself would grow.
+    const onWheel = (event: WheelEvent) => {
+      if (!event.ctrlKey && !event.metaKey) return
+      event.preventDefault()
+      scale(event.deltaY < 0 ? STEP : 1 / STEP)
+    }
+    element?.addEventListener('wheel', onWheel, { passive: false })
+    return () => element?.removeEventListener('wheel', onWheel)
+  })
 }

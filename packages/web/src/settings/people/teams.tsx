@@ -230,63 +230,86 @@ function MembersPart(props: { team: Team; people: readonly Account[]; onChanged:
           value={wanted}
           onChange={setWanted}
         />
-        {search !== '' && (
-          <ul aria-label="Found people" className="divide-y divide-line rounded-lg border border-line">
-            {found.slice(0, MOST_FOUND).map(({ id, name, email }) => (
-              <li key={id} className="flex items-center gap-3 py-2 pr-2 pl-3">
-                <span className="min-w-0 flex-1">
-                  <span className="block truncate text-sm font-medium">{name}</span>
-                  <span className="block truncate text-xs text-muted">{email}</span>
-                </span>
-                <Button
-                  size="sm"
-                  disabled={busy}
-                  aria-label={`Add ${name} to ${team.name}`}
-                  onClick={() => set(id, true)}
-                >
-                  <UserPlus className="size-3.5" aria-hidden /> Add
-                </Button>
-              </li>
-            ))}
-            {found.length === 0 && <li className="px-3 py-2 text-sm text-muted">No such person to add.</li>}
-            {found.length > MOST_FOUND && (
-              <li className="px-3 py-2 text-xs text-muted">
-                and {formatCount(found.length - MOST_FOUND, 'more', 'more')}: type on
-              </li>
-            )}
-          </ul>
-        )}
+        {search !== '' && <FoundPeople found={found} team={team} busy={busy} onAdd={(id) => set(id, true)} />}
       </div>
       {members.length === 0 && <p className="text-sm text-muted">None yet.</p>}
       {members.length > 0 && (
         <ul aria-label="Members" className="divide-y divide-line rounded-lg border border-line">
-          {members.map(({ userId, person, byGroups, byAdministrator }) => {
-            const name = person?.name ?? userId
-            const title = <span className="block truncate text-sm font-medium">{name}</span>
-            const detail = [
-              ...(person === undefined ? [] : [person.email]),
-              ...(byGroups ? ['by their provider’s groups'] : []),
-            ].join(' · ')
-            return byAdministrator ? (
-              <RevocableRow
-                key={userId}
-                name={name}
-                title={title}
-                detail={detail}
-                act="Take out"
-                busy={busy}
-                onAct={() => set(userId, false)}
-              />
-            ) : (
-              <li key={userId} className="py-2 pr-2 pl-3">
-                {title}
-                <span className="block text-xs text-muted">{detail}</span>
-              </li>
-            )
-          })}
+          {members.map((member) => (
+            <MemberRow
+              key={member.userId}
+              member={member}
+              busy={busy}
+              onRemove={() => set(member.userId, false)}
+            />
+          ))}
         </ul>
       )}
     </Part>
+  )
+}
+
+function FoundPeople(props: {
+  found: readonly Account[]
+  team: Team
+  busy: boolean
+  onAdd: (userId: string) => void
+}) {
+  const { found, team } = props
+  return (
+    <ul aria-label="Found people" className="divide-y divide-line rounded-lg border border-line">
+      {found.slice(0, MOST_FOUND).map(({ id, name, email }) => (
+        <li key={id} className="flex items-center gap-3 py-2 pr-2 pl-3">
+          <span className="min-w-0 flex-1">
+            <span className="block truncate text-sm font-medium">{name}</span>
+            <span className="block truncate text-xs text-muted">{email}</span>
+          </span>
+          <Button
+            size="sm"
+            disabled={props.busy}
+            aria-label={`Add ${name} to ${team.name}`}
+            onClick={() => props.onAdd(id)}
+          >
+            <UserPlus className="size-3.5" aria-hidden /> Add
+          </Button>
+        </li>
+      ))}
+      {found.length === 0 && <li className="px-3 py-2 text-sm text-muted">No such person to add.</li>}
+      {found.length > MOST_FOUND && (
+        <li className="px-3 py-2 text-xs text-muted">
+          and {formatCount(found.length - MOST_FOUND, 'more', 'more')}: type on
+        </li>
+      )}
+    </ul>
+  )
+}
+
+function MemberRow(props: {
+  member: ReturnType<typeof membersOf>[number] & { person: Account | undefined }
+  busy: boolean
+  onRemove: () => void
+}) {
+  const { userId, person, byGroups, byAdministrator } = props.member
+  const name = person?.name ?? userId
+  const title = <span className="block truncate text-sm font-medium">{name}</span>
+  const detail = [
+    ...(person === undefined ? [] : [person.email]),
+    ...(byGroups ? ['by their provider’s groups'] : []),
+  ].join(' · ')
+  return byAdministrator ? (
+    <RevocableRow
+      name={name}
+      title={title}
+      detail={detail}
+      act="Take out"
+      busy={props.busy}
+      onAct={props.onRemove}
+    />
+  ) : (
+    <li className="py-2 pr-2 pl-3">
+      {title}
+      <span className="block text-xs text-muted">{detail}</span>
+    </li>
   )
 }
 

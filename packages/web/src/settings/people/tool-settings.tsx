@@ -14,7 +14,6 @@ export function Tools(props: {
   onChange: (value: ToolSettings) => void
 }) {
   const { value, offered, onChange } = props
-  const listId = useId()
   const [name, setName] = useState('')
   const kind = typeof value === 'boolean' ? (value ? 'all' : 'none') : 'named'
   const named = typeof value === 'boolean' ? {} : value
@@ -38,57 +37,83 @@ export function Tools(props: {
       {kind === 'named' && (
         <>
           {Object.entries(named).map(([id, on]) => (
-            <div key={id} className="flex items-center gap-2">
-              <code className="min-w-0 flex-1 truncate text-xs">{id}</code>
-              <select
-                aria-label={`Tool ${id}`}
-                className={cn(INPUT, 'w-36')}
-                value={on ? 'on' : 'off'}
-                onChange={({ target }) => onChange({ ...named, [id]: target.value === 'on' })}
-              >
-                <option value="on">Allowed</option>
-                <option value="off">Taken away</option>
-              </select>
-              <IconButton
-                label={`Say nothing about ${id}`}
-                onClick={() =>
-                  onChange(Object.fromEntries(Object.entries(named).filter(([one]) => one !== id)))
-                }
-              >
-                <X aria-hidden />
-              </IconButton>
-            </div>
-          ))}
-          <div className="flex gap-2">
-            <input
-              aria-label="Tool to add"
-              list={listId}
-              className={cn(INPUT, 'font-mono')}
-              placeholder="run_shell_command"
-              value={name}
-              spellCheck={false}
-              autoCapitalize="off"
-              maxLength={256}
-              onChange={({ target }) => setName(target.value)}
-              onKeyDown={(event) => {
-                if (event.key !== 'Enter') return
-                event.preventDefault()
-                add()
-              }}
+            <NamedTool
+              key={id}
+              id={id}
+              isOn={on}
+              onSet={(next) => onChange({ ...named, [id]: next })}
+              onRemove={() =>
+                onChange(Object.fromEntries(Object.entries(named).filter(([one]) => one !== id)))
+              }
             />
-            <datalist id={listId}>
-              {offered
-                .filter((id) => !Object.hasOwn(named, id))
-                .map((id) => (
-                  <option key={id} value={id} />
-                ))}
-            </datalist>
-            <Button className="h-10 pointer-coarse:h-11" disabled={name.trim() === ''} onClick={add}>
-              <Plus className="size-4" aria-hidden /> Add
-            </Button>
-          </div>
+          ))}
+          <ToolToAdd
+            name={name}
+            offered={offered.filter((id) => !Object.hasOwn(named, id))}
+            onName={setName}
+            onAdd={add}
+          />
         </>
       )}
+    </div>
+  )
+}
+
+function ToolToAdd(props: {
+  name: string
+  offered: readonly string[]
+  onName: (name: string) => void
+  onAdd: () => void
+}) {
+  const { name, offered, onAdd } = props
+  const listId = useId()
+  return (
+    <div className="flex gap-2">
+      <input
+        aria-label="Tool to add"
+        list={listId}
+        className={cn(INPUT, 'font-mono')}
+        placeholder="run_shell_command"
+        value={name}
+        spellCheck={false}
+        autoCapitalize="off"
+        maxLength={256}
+        onChange={({ target }) => props.onName(target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter') return
+          event.preventDefault()
+          onAdd()
+        }}
+      />
+      <datalist id={listId}>
+        {offered.map((id) => (
+          <option key={id} value={id} />
+        ))}
+      </datalist>
+      <Button className="h-10 pointer-coarse:h-11" disabled={name.trim() === ''} onClick={onAdd}>
+        <Plus className="size-4" aria-hidden /> Add
+      </Button>
+    </div>
+  )
+}
+
+function NamedTool(props: { id: string; isOn: boolean; onSet: (on: boolean) => void; onRemove: () => void }) {
+  const { id } = props
+  return (
+    <div className="flex items-center gap-2">
+      <code className="min-w-0 flex-1 truncate text-xs">{id}</code>
+      <select
+        aria-label={`Tool ${id}`}
+        className={cn(INPUT, 'w-36')}
+        value={props.isOn ? 'on' : 'off'}
+        onChange={({ target }) => props.onSet(target.value === 'on')}
+      >
+        <option value="on">Allowed</option>
+        <option value="off">Taken away</option>
+      </select>
+      <IconButton label={`Say nothing about ${id}`} onClick={props.onRemove}>
+        <X aria-hidden />
+      </IconButton>
     </div>
   )
 }

@@ -103,8 +103,6 @@ function HttpFields(props: {
   onChange: (change: Partial<ServerDraft>) => void
 }) {
   const { of, draft, server, onChange } = props
-  const machine = draft.auth === 'client-credentials'
-  const keeps = server?.hasClientSecret === true
   return (
     <>
       <Field
@@ -128,55 +126,7 @@ function HttpFields(props: {
         choices={AUTH_WORDS[of]}
         onChange={(auth) => onChange({ auth: AUTH_WORDS[of].find(([one]) => one === auth)?.[0] ?? 'none' })}
       />
-      {draft.auth !== 'none' && (
-        <details
-          className="rounded-lg border border-line px-3 text-sm"
-          open={machine || draft.clientId !== '' ? true : undefined}
-        >
-          <summary className="cursor-pointer py-2 text-muted hover:text-ink pointer-coarse:py-3">
-            {machine
-              ? 'The client that is registered there'
-              : 'A client that is registered there, if it asks for one'}
-          </summary>
-          <div className="grid gap-4 pt-1 pb-3 sm:grid-cols-2">
-            <Field
-              label="Client’s id"
-              value={draft.clientId}
-              required={machine}
-              maxLength={500}
-              autoComplete="off"
-              onChange={({ target }) => onChange({ clientId: target.value })}
-            />
-            <PasswordField
-              label="Client’s secret"
-              value={draft.clientSecret}
-              required={machine && !keeps}
-              maxLength={8_192}
-              autoComplete="new-password"
-              placeholder={keeps ? 'The one that is stored' : ''}
-              onChange={({ target }) => onChange({ clientSecret: target.value })}
-            />
-            <Field
-              label="Scopes"
-              value={draft.scope}
-              maxLength={500}
-              autoComplete="off"
-              hint="Asked for beside those that the server names."
-              onChange={({ target }) => onChange({ scope: target.value })}
-            />
-            <Field
-              label="Authority"
-              type="url"
-              value={draft.issuer}
-              maxLength={500}
-              autoComplete="off"
-              placeholder="https://login.example.org"
-              hint="The only one that is used. Empty: the server names it."
-              onChange={({ target }) => onChange({ issuer: target.value })}
-            />
-          </div>
-        </details>
-      )}
+      {draft.auth !== 'none' && <ClientFields draft={draft} server={server} onChange={onChange} />}
       <Values
         title="Headers"
         one="header"
@@ -186,6 +136,65 @@ function HttpFields(props: {
         onChange={(headers) => onChange({ headers })}
       />
     </>
+  )
+}
+
+function ClientFields(props: {
+  draft: ServerDraft
+  server: ServerView | null
+  onChange: (change: Partial<ServerDraft>) => void
+}) {
+  const { draft, server, onChange } = props
+  const machine = draft.auth === 'client-credentials'
+  const keeps = server?.hasClientSecret === true
+  return (
+    <details
+      className="rounded-lg border border-line px-3 text-sm"
+      open={machine || draft.clientId !== '' ? true : undefined}
+    >
+      <summary className="cursor-pointer py-2 text-muted hover:text-ink pointer-coarse:py-3">
+        {machine
+          ? 'The client that is registered there'
+          : 'A client that is registered there, if it asks for one'}
+      </summary>
+      <div className="grid gap-4 pt-1 pb-3 sm:grid-cols-2">
+        <Field
+          label="Client’s id"
+          value={draft.clientId}
+          required={machine}
+          maxLength={500}
+          autoComplete="off"
+          onChange={({ target }) => onChange({ clientId: target.value })}
+        />
+        <PasswordField
+          label="Client’s secret"
+          value={draft.clientSecret}
+          required={machine && !keeps}
+          maxLength={8_192}
+          autoComplete="new-password"
+          placeholder={keeps ? 'The one that is stored' : ''}
+          onChange={({ target }) => onChange({ clientSecret: target.value })}
+        />
+        <Field
+          label="Scopes"
+          value={draft.scope}
+          maxLength={500}
+          autoComplete="off"
+          hint="Asked for beside those that the server names."
+          onChange={({ target }) => onChange({ scope: target.value })}
+        />
+        <Field
+          label="Authority"
+          type="url"
+          value={draft.issuer}
+          maxLength={500}
+          autoComplete="off"
+          placeholder="https://login.example.org"
+          hint="The only one that is used. Empty: the server names it."
+          onChange={({ target }) => onChange({ issuer: target.value })}
+        />
+      </div>
+    </details>
   )
 }
 

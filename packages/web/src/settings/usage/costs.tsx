@@ -10,7 +10,7 @@ import { Download } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatDuration } from '../../lib/format.ts'
-import { fetchAllUsage, usageCsv } from '../../net/usage.ts'
+import { type Days, fetchAllUsage, usageCsv } from '../../net/usage.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Part } from '../part.tsx'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
@@ -49,45 +49,11 @@ export function Costs() {
           <Download className="size-4" aria-hidden /> Download CSV
         </a>
       </div>
-      <fieldset className="-mt-6 flex flex-wrap gap-1">
-        <legend className="sr-only">Split by</legend>
-        {USAGE_GROUPS.map((group) => (
-          <label
-            key={group}
-            className={cn(
-              'flex h-9 cursor-pointer items-center rounded-lg px-3 text-sm has-focus-visible:outline-2 has-focus-visible:outline-accent pointer-coarse:h-11',
-              group === by ? 'bg-active font-medium text-ink' : 'text-muted hover:bg-hover hover:text-ink',
-            )}
-          >
-            <input
-              type="radio"
-              name="split"
-              className="sr-only"
-              checked={group === by}
-              onChange={() => setBy(group)}
-            />
-            {GROUP_WORDS[group]}
-          </label>
-        ))}
-      </fieldset>
+      <GroupChoice by={by} onChoose={setBy} />
       {problem !== null && <Alert>{problem}</Alert>}
       {view?.by === by &&
         (view.by === 'tool' ? (
-          <>
-            <ToolTotals total={view.total} />
-            <Part title="By day" text="Days are UTC.">
-              <ByDay key={view.by} days={days} rows={view.days} measures={TOOL_MEASURES} />
-            </Part>
-            <Part title={title} text="Calls that have ended, also those that were refused.">
-              <SumTable
-                label={title}
-                head={GROUP_WORDS[view.by]}
-                rows={view.rows}
-                nameOf={({ name }) => <span className="font-mono text-xs">{name}</span>}
-                measures={TOOL_MEASURES}
-              />
-            </Part>
-          </>
+          <ToolCosts days={days} title={title} view={view} />
         ) : (
           <>
             <Totals total={view.total} />
@@ -112,6 +78,54 @@ export function Costs() {
             </Part>
           </>
         ))}
+    </>
+  )
+}
+
+function GroupChoice(props: { by: UsageGroup; onChoose: (group: UsageGroup) => void }) {
+  const { by } = props
+  return (
+    <fieldset className="-mt-6 flex flex-wrap gap-1">
+      <legend className="sr-only">Split by</legend>
+      {USAGE_GROUPS.map((group) => (
+        <label
+          key={group}
+          className={cn(
+            'flex h-9 cursor-pointer items-center rounded-lg px-3 text-sm has-focus-visible:outline-2 has-focus-visible:outline-accent pointer-coarse:h-11',
+            group === by ? 'bg-active font-medium text-ink' : 'text-muted hover:bg-hover hover:text-ink',
+          )}
+        >
+          <input
+            type="radio"
+            name="split"
+            className="sr-only"
+            checked={group === by}
+            onChange={() => props.onChoose(group)}
+          />
+          {GROUP_WORDS[group]}
+        </label>
+      ))}
+    </fieldset>
+  )
+}
+
+function ToolCosts(props: { days: Days; title: string; view: Extract<AdminUsageView, { by: 'tool' }> }) {
+  const { days, title, view } = props
+  return (
+    <>
+      <ToolTotals total={view.total} />
+      <Part title="By day" text="Days are UTC.">
+        <ByDay key={view.by} days={days} rows={view.days} measures={TOOL_MEASURES} />
+      </Part>
+      <Part title={title} text="Calls that have ended, also those that were refused.">
+        <SumTable
+          label={title}
+          head={GROUP_WORDS[view.by]}
+          rows={view.rows}
+          nameOf={({ name }) => <span className="font-mono text-xs">{name}</span>}
+          measures={TOOL_MEASURES}
+        />
+      </Part>
     </>
   )
 }

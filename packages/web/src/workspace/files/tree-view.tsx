@@ -5,6 +5,8 @@ import { ChevronRight, File as FileIcon, Folder, FolderOpen, Link2 } from 'lucid
 import {
   type DragEvent,
   type KeyboardEvent,
+  type MouseEvent,
+  type RefObject,
   useEffect,
   useId,
   useLayoutEffect,
@@ -48,100 +50,21 @@ export function TreeView(props: {
   const box = useRef<HTMLDivElement>(null)
   const id = useId()
   const height = useRowHeight()
-  const [seen, setSeen] = useState({ top: 0, height: 800 })
-  const [target, setTarget] = useState<string | null>(null)
   const at = rows.findIndex((row) => 'entry' in row && row.path === tree.at)
 
-  useLayoutEffect(() => {
-    const element = box.current
-    if (element === null) return
-    const measure = () => setSeen({ top: element.scrollTop, height: element.clientHeight })
-    const observer = new ResizeObserver(measure)
-    observer.observe(element)
-    return () => observer.disconnect()
-  }, [])
-  // The focused row is always in view.
-  useEffect(() => {
-    const element = box.current
-    if (element === null || at < 0) return
-    if (at * height < element.scrollTop) element.scrollTop = at * height
-    else if ((at + 1) * height > element.scrollTop + element.clientHeight)
-      element.scrollTop = (at + 1) * height - element.clientHeight
-  }, [at, height])
-
+  const [seen, setSeen] = useSeenRows(box, at, height)
   const first = Math.max(0, Math.floor(seen.top / height) - MARGIN_ROWS)
   const last = Math.min(rows.length, Math.ceil((seen.top + seen.height) / height) + MARGIN_ROWS)
   const entries = rows.filter((row) => 'entry' in row)
   const here = entries.find((row) => row.path === tree.at)
 
-  const goTo = (row: Row | undefined, event: KeyboardEvent) => {
-    if (row !== undefined) mark(row.path, event.shiftKey ? 'to' : 'only')
-  }
   const onKeyDown = (event: KeyboardEvent) => {
     if (props.renaming !== null || event.altKey) return
-    const index = here === undefined ? -1 : entries.indexOf(here)
-    const isFolder = here?.entry.kind === 'directory'
-    const ctrl = event.ctrlKey || event.metaKey
-    if (event.key === 'ArrowDown') goTo(entries[Math.min(index + 1, entries.length - 1)], event)
-    else if (event.key === 'ArrowUp') goTo(entries[Math.max(index - 1, 0)], event)
-    else if (event.key === 'Home') goTo(entries[0], event)
-    else if (event.key === 'End') goTo(entries.at(-1), event)
-    else if (event.key === 'a' && ctrl) useTree.setState({ marked: new Set(entries.map(({ path }) => path)) })
-    else if (event.key === 'Escape' && tree.marked.size > 1) unmark()
-    else if (here === undefined || ctrl) return
-    else if (event.key === 'ArrowRight' && isFolder) {
-      if (!here.open) toggleFolder(here.path, true)
-      else if (entries[index + 1]?.path.startsWith(`${here.path}/`)) goTo(entries[index + 1], event)
-    } else if (event.key === 'ArrowLeft') {
-      if (isFolder && here.open) toggleFolder(here.path, false)
-      else if (here.level > 0) mark(folderOf(here.path))
-    } else if (event.key === 'Enter') {
-      if (isFolder) toggleFolder(here.path)
-      else props.actions.open(here.path)
-    } else if (event.key === ' ') mark(here.path, 'add')
-    else if (event.key === 'F2') props.actions.rename(here.path)
-    else if (event.key === 'Delete') props.actions.remove(pathsFor(here.path))
-    else if (event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey))
-      openMenu(document.getElementById(`${id}${here.path}`))
-    else return
+    if (!moveByKey(event, entries, here) && !actByKey(event, entries, here, props.actions, id)) return
     event.preventDefault()
     event.stopPropagation()
   }
-
-  const dropFolder = (row: Row | NoteRow | undefined): string =>
-    row === undefined
-      ? ''
-      : 'entry' in row
-        ? row.entry.kind === 'directory'
-          ? row.path
-          : folderOf(row.path)
-        : row.folder
-  const dropRow = (event: DragEvent): Row | NoteRow | undefined => {
-    const box = event.currentTarget.getBoundingClientRect()
-    return rows[Math.floor((event.clientY - box.top + event.currentTarget.scrollTop) / height)]
-  }
-  const onDragOver = (event: DragEvent) => {
-    const { types } = event.dataTransfer
-    if (!types.includes('Files') && !types.includes(DRAGGED)) return
-    event.preventDefault()
-    event.stopPropagation()
-    event.dataTransfer.dropEffect = types.includes(DRAGGED) ? 'move' : 'copy'
-    setTarget(dropFolder(dropRow(event)))
-  }
-  const onDrop = (event: DragEvent) => {
-    event.preventDefault()
-    event.stopPropagation()
-    setTarget(null)
-    const folder = dropFolder(dropRow(event))
-    const dragged = event.dataTransfer.getData(DRAGGED)
-    if (dragged === '') props.onDrop(event.dataTransfer, folder)
-    else
-      props.actions.move(
-        dragged.split('\0').filter((path) => folderOf(path) !== folder),
-        folder,
-      )
-  }
-
+  const { target, ...dropEvents } = useDropTarget(rows, height, props)
   return (
     <div
       ref={box}
@@ -158,9 +81,7 @@ export function TreeView(props: {
       onScroll={({ currentTarget }) =>
         setSeen({ top: currentTarget.scrollTop, height: currentTarget.clientHeight })
       }
-      onDragOver={onDragOver}
-      onDragLeave={() => setTarget(null)}
-      onDrop={onDrop}
+      {...dropEvents}
       className={cn(
         'group/tree min-h-0 flex-1 overflow-y-auto py-1 outline-none focus-visible:outline-2 focus-visible:-outline-offset-2 focus-visible:outline-accent-line',
         target === '' && 'bg-accent-wash',
@@ -191,6 +112,115 @@ export function TreeView(props: {
       </div>
     </div>
   )
+}
+
+/** The scrolled part of the tree. The focused row is always in it. */
+function useSeenRows(box: RefObject<HTMLElement | null>, at: number, height: number) {
+  const [seen, setSeen] = useState({ top: 0, height: 800 })
+  useLayoutEffect(() => {
+    const element = box.current
+    if (element === null) return
+    const measure = () => setSeen({ top: element.scrollTop, height: element.clientHeight })
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [box])
+  useEffect(() => {
+    const element = box.current
+    if (element === null || at < 0) return
+    if (at * height < element.scrollTop) element.scrollTop = at * height
+    else if ((at + 1) * height > element.scrollTop + element.clientHeight)
+      element.scrollTop = (at + 1) * height - element.clientHeight
+  }, [box, at, height])
+  return [seen, setSeen] as const
+}
+
+/** Arrows, Home and End: false for another key. */
+function moveByKey(event: KeyboardEvent, entries: readonly Row[], here: Row | undefined): boolean {
+  const goTo = (row: Row | undefined) => {
+    if (row !== undefined) mark(row.path, event.shiftKey ? 'to' : 'only')
+  }
+  const index = here === undefined ? -1 : entries.indexOf(here)
+  const isFolder = here?.entry.kind === 'directory'
+  if (event.key === 'ArrowDown') goTo(entries[Math.min(index + 1, entries.length - 1)])
+  else if (event.key === 'ArrowUp') goTo(entries[Math.max(index - 1, 0)])
+  else if (event.key === 'Home') goTo(entries[0])
+  else if (event.key === 'End') goTo(entries.at(-1))
+  else if (here === undefined || event.ctrlKey || event.metaKey) return false
+  else if (event.key === 'ArrowRight' && isFolder) {
+    if (!here.open) toggleFolder(here.path, true)
+    else if (entries[index + 1]?.path.startsWith(`${here.path}/`)) goTo(entries[index + 1])
+  } else if (event.key === 'ArrowLeft') {
+    if (isFolder && here.open) toggleFolder(here.path, false)
+    else if (here.level > 0) mark(folderOf(here.path))
+  } else return false
+  return true
+}
+
+/** Keys that select, open, rename or delete: false for another key. */
+function actByKey(
+  event: KeyboardEvent,
+  entries: readonly Row[],
+  here: Row | undefined,
+  actions: EntryActions,
+  id: string,
+): boolean {
+  const ctrl = event.ctrlKey || event.metaKey
+  if (event.key === 'a' && ctrl) useTree.setState({ marked: new Set(entries.map(({ path }) => path)) })
+  else if (event.key === 'Escape' && useTree.getState().marked.size > 1) unmark()
+  else if (here === undefined || ctrl) return false
+  else if (event.key === 'Enter') {
+    if (here.entry.kind === 'directory') toggleFolder(here.path)
+    else actions.open(here.path)
+  } else if (event.key === ' ') mark(here.path, 'add')
+  else if (event.key === 'F2') actions.rename(here.path)
+  else if (event.key === 'Delete') actions.remove(pathsFor(here.path))
+  else if (event.key === 'ContextMenu' || (event.key === 'F10' && event.shiftKey))
+    openMenu(document.getElementById(`${id}${here.path}`))
+  else return false
+  return true
+}
+
+/** The folder for a drop on this row; below all rows, the workspace itself. */
+function dropFolder(row: Row | NoteRow | undefined): string {
+  if (row === undefined) return ''
+  if (!('entry' in row)) return row.folder
+  return row.entry.kind === 'directory' ? row.path : folderOf(row.path)
+}
+
+/** `target`: the folder under what is dragged. */
+function useDropTarget(
+  rows: readonly (Row | NoteRow)[],
+  height: number,
+  props: { actions: EntryActions; onDrop: (data: DataTransfer, folder: string) => void },
+) {
+  const [target, setTarget] = useState<string | null>(null)
+  const dropRow = (event: DragEvent): Row | NoteRow | undefined => {
+    const box = event.currentTarget.getBoundingClientRect()
+    return rows[Math.floor((event.clientY - box.top + event.currentTarget.scrollTop) / height)]
+  }
+  const onDragOver = (event: DragEvent) => {
+    const { types } = event.dataTransfer
+    if (!types.includes('Files') && !types.includes(DRAGGED)) return
+    event.preventDefault()
+    event.stopPropagation()
+    event.dataTransfer.dropEffect = types.includes(DRAGGED) ? 'move' : 'copy'
+    setTarget(dropFolder(dropRow(event)))
+  }
+  const onDrop = (event: DragEvent) => {
+    event.preventDefault()
+    event.stopPropagation()
+    setTarget(null)
+    const folder = dropFolder(dropRow(event))
+    const dragged = event.dataTransfer.getData(DRAGGED)
+    if (dragged === '') props.onDrop(event.dataTransfer, folder)
+    else
+      props.actions.move(
+        dragged.split('\0').filter((path) => folderOf(path) !== folder),
+        folder,
+      )
+  }
+  return { target, onDragOver, onDragLeave: () => setTarget(null), onDrop }
 }
 
 function useRowHeight(): number {
@@ -236,24 +266,7 @@ function EntryRow(props: {
       aria-label={revealedText(entry.name)}
       data-path={path}
       draggable={!props.renaming}
-      onDragStart={(event) => {
-        event.dataTransfer.setData(DRAGGED, pathsFor(path).join('\0'))
-        event.dataTransfer.effectAllowed = 'move'
-      }}
-      onContextMenu={(event) => {
-        if (props.renaming || event.shiftKey) return
-        event.preventDefault()
-        if (!props.marked) mark(path)
-        openMenu(event.currentTarget)
-      }}
-      onClick={(event) => {
-        if (props.renaming) return
-        if (event.metaKey || event.ctrlKey) return mark(path, 'add')
-        if (event.shiftKey) return mark(path, 'to')
-        mark(path)
-        if (isFolder) toggleFolder(path)
-        else actions.open(path)
-      }}
+      {...pointerEvents(props)}
       style={props.style}
       className={cn(
         ROW,
@@ -273,17 +286,53 @@ function EntryRow(props: {
         )}
       />
       <EntryIcon entry={entry} open={row.open} />
-      {props.renaming ? (
-        <NameField name={entry.name} onDone={props.onRename} />
-      ) : (
-        <span
-          className={cn('min-w-0 flex-1 truncate', entry.name.startsWith('.') && 'text-muted')}
-          title={revealedText(entry.name)}
-        >
-          <Revealed text={entry.name} />
-        </span>
-      )}
-      {entry.kind === 'file' && !props.renaming && (
+      <EntryLabel entry={entry} renaming={props.renaming} onRename={props.onRename} />
+      {!props.renaming && <EntryMenu path={path} entry={entry} actions={actions} />}
+    </div>
+  )
+}
+
+/** Ctrl or Cmd marks an entry as well, Shift all up to it. */
+function pointerEvents(props: { row: Row; marked: boolean; renaming: boolean; actions: EntryActions }) {
+  const { row, marked, renaming, actions } = props
+  return {
+    onDragStart(event: DragEvent) {
+      event.dataTransfer.setData(DRAGGED, pathsFor(row.path).join('\0'))
+      event.dataTransfer.effectAllowed = 'move'
+    },
+    onContextMenu(event: MouseEvent) {
+      if (renaming || event.shiftKey) return
+      event.preventDefault()
+      if (!marked) mark(row.path)
+      openMenu(event.currentTarget)
+    },
+    onClick(event: MouseEvent) {
+      if (renaming) return
+      if (event.metaKey || event.ctrlKey) return mark(row.path, 'add')
+      if (event.shiftKey) return mark(row.path, 'to')
+      mark(row.path)
+      if (row.entry.kind === 'directory') toggleFolder(row.path)
+      else actions.open(row.path)
+    },
+  }
+}
+
+function EntryLabel(props: {
+  entry: WorkspaceEntry
+  renaming: boolean
+  onRename: (name: string | null) => void
+}) {
+  const { entry, renaming } = props
+  if (renaming) return <NameField name={entry.name} onDone={props.onRename} />
+  return (
+    <>
+      <span
+        className={cn('min-w-0 flex-1 truncate', entry.name.startsWith('.') && 'text-muted')}
+        title={revealedText(entry.name)}
+      >
+        <Revealed text={entry.name} />
+      </span>
+      {entry.kind === 'file' && (
         <span
           aria-hidden
           // Not of the name that is read aloud.
@@ -291,8 +340,7 @@ function EntryRow(props: {
           className="shrink-0 text-xs text-muted tabular-nums after:content-[attr(data-size)]"
         />
       )}
-      {!props.renaming && <EntryMenu path={path} entry={entry} actions={actions} />}
-    </div>
+    </>
   )
 }
 
