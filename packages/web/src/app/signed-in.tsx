@@ -137,9 +137,9 @@ function watchBrowser(chat: Chat): () => void {
   chat.start()
   window.addEventListener('online', () => chat.wake(), { signal })
   window.addEventListener('offline', () => chat.goOffline(), { signal })
-  const look = (): void => chat.look(document.visibilityState === 'visible')
-  look()
-  document.addEventListener('visibilitychange', look, { signal })
+  const reportVisibility = (): void => chat.setVisible(document.visibilityState === 'visible')
+  reportVisibility()
+  document.addEventListener('visibilitychange', reportVisibility, { signal })
   document.addEventListener('visibilitychange', () => document.visibilityState === 'visible' && chat.wake(), {
     signal,
   })

@@ -6,7 +6,7 @@ import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { formatDate } from '../lib/format.ts'
 import { setUp } from '../net/http.ts'
-import { acceptInvitation, lookAtInvitation, resetPassword } from '../net/sign-in.ts'
+import { acceptInvitation, fetchInvitation, resetPassword } from '../net/sign-in.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
@@ -77,7 +77,7 @@ export function InvitationPage(props: { token: string; ways: SignInWays; onSigne
   const [offer, setOffer] = useState<InvitationOffer | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   useEffect(() => {
-    lookAtInvitation(token).then(setOffer, (error: unknown) => setProblem(messageOf(error)))
+    fetchInvitation(token).then(setOffer, (error: unknown) => setProblem(messageOf(error)))
   }, [token])
   if (problem !== null)
     return (

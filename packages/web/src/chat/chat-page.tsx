@@ -64,10 +64,10 @@ export function ChatPage(props: { sessionId: string | null }) {
   const [newModel, setNewModel] = useState<ModelChoice>({ model: me.model.name, thoughtLevel: null })
   const inProject = useNewInProject(sessionId, { mode: newMode, setMode: setNewMode, setModel: setNewModel })
   useSeen(sessionId)
-  const untold = useChatState((state) =>
+  const unsent = useChatState((state) =>
     sessionId === null ? undefined : waitingModel(state.waiting, sessionId),
   )
-  const chosen = sessionId === null ? newModel : modelOf(view.transcript, me, untold)
+  const chosen = sessionId === null ? newModel : modelOf(view.transcript, me, unsent)
   const seesImages = (aboutModel(me, chosen.model) ?? me.model).images !== false
   const reading = useReadingOf(sessionId)
   const attachments = useAttachments(sessionId, {

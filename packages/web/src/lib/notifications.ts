@@ -28,12 +28,13 @@ function notificationState(): NotificationState {
  * how it is found out that this browser lets no page show any, as on phones.
  */
 export async function turnNotifications(wanted: 'on' | 'off'): Promise<void> {
-  const kept = browserStorage('local')
-  kept.set(KEY, wanted)
+  const storage = browserStorage('local')
+  storage.set(KEY, wanted)
   if (wanted === 'on') {
     await Notification.requestPermission()
     const sample = { body: 'Sandlot tells you like this.', tag: 'sample', onClick: () => undefined }
-    if (notificationState() === 'on' && !notify('Notifications are on', sample)) kept.set(KEY, 'impossible')
+    if (notificationState() === 'on' && !notify('Notifications are on', sample))
+      storage.set(KEY, 'impossible')
   }
   for (const listener of listeners) listener()
 }
@@ -91,9 +92,9 @@ export function turnSound(on: boolean): void {
 
 /** A short tone, if the person wants that. */
 export function sound(): void {
-  const kept = browserStorage('local')
-  if (!isSoundOn() || Date.now() - Number(kept.get(SOUNDED_KEY)) < ONE_SOUND_MS) return
-  kept.set(SOUNDED_KEY, String(Date.now()))
+  const storage = browserStorage('local')
+  if (!isSoundOn() || Date.now() - Number(storage.get(SOUNDED_KEY)) < ONE_SOUND_MS) return
+  storage.set(SOUNDED_KEY, String(Date.now()))
   play()
 }
 

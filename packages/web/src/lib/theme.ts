@@ -13,8 +13,8 @@ function isTheme(text: string | null): text is Theme {
 }
 
 function chosenTheme(): Theme {
-  const kept = browserStorage('local').get(KEY)
-  return isTheme(kept) ? kept : 'system'
+  const stored = browserStorage('local').get(KEY)
+  return isTheme(stored) ? stored : 'system'
 }
 
 function paint(): void {

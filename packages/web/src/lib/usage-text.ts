@@ -58,8 +58,8 @@ export function spentRows(spent: Spent): (readonly [string, string])[] {
 export function budgetName({ of, name, period, what }: Budget): string {
   const when = period === 'day' ? 'today' : 'this month'
   if (of === 'you') return `Your ${WHAT[what]} ${when}`
-  const whose = of === 'team' ? `the team “${name ?? ''}”` : 'everybody'
-  return `${capital(WHAT[what])} of ${whose} ${when}`
+  const subject = of === 'team' ? `the team “${name ?? ''}”` : 'everybody'
+  return `${capital(WHAT[what])} of ${subject} ${when}`
 }
 
 /** `$4.10 of $5.00`. */

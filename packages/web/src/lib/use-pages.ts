@@ -23,7 +23,7 @@ export interface Pages<Item> {
   /** Look further back. Resolves with the problem, if there was one; what was found stays. */
   more: () => Promise<string | null>
   /** Leave out what this says of. */
-  drop: (isGone: (item: Item) => boolean) => void
+  drop: (isRemoved: (item: Item) => boolean) => void
 }
 
 const NOT_ASKED = { state: 'not asked' } as const
@@ -68,9 +68,9 @@ export function usePages<Item>(
       return messageOf(error)
     }
   }
-  const drop = (isGone: (item: Item) => boolean) =>
+  const drop = (isRemoved: (item: Item) => boolean) =>
     setFound((now) =>
-      now.state === 'found' ? { ...now, items: now.items.filter((item) => !isGone(item)) } : now,
+      now.state === 'found' ? { ...now, items: now.items.filter((item) => !isRemoved(item)) } : now,
     )
   return { found: wanted === '' ? NOT_ASKED : found, more, drop }
 }

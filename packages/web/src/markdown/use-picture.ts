@@ -12,7 +12,7 @@ type Picture =
   /** `src`: the address of pixels, or the drawing itself. `read`: the file was looked into. */
   | { state: 'shown'; src: string; read: boolean }
   | { state: 'reading' }
-  | { state: 'gone' | 'damaged' | 'complex' }
+  | { state: 'missing' | 'damaged' | 'complex' }
 
 /** `version`: changes with the file, if known. `onError`: for the `<img>` that has `src`. */
 export function usePicture(path: string, version = ''): { picture: Picture; onError: () => void } {
@@ -50,7 +50,7 @@ function read(address: string, settle: (picture: Picture) => void): () => void {
 
 async function readDrawing(address: string, signal: AbortSignal): Promise<Picture> {
   const response = await fetch(address, { signal })
-  if (response.status === 404) return { state: 'gone' }
+  if (response.status === 404) return { state: 'missing' }
   const type = response.headers.get('content-type')
   if (!response.ok || type !== DRAWING) {
     await response.body?.cancel()

@@ -77,7 +77,7 @@ function OwnImage({ path, name }: { path: string; name: string }) {
   return (
     <span className={CHIP}>
       <FileX className="size-3.5 shrink-0" aria-hidden />
-      {picture.state === 'gone' ? (
+      {picture.state === 'missing' ? (
         <span>{name}: not in your workspace any more</span>
       ) : (
         <span>

@@ -57,7 +57,7 @@ export async function fetchSignInProblem(id: string): Promise<string> {
   return (await call(signInProblem, 'GET', `/api/sign-in/problems/${encodeURIComponent(id)}`)).message
 }
 
-export function lookAtInvitation(token: string): Promise<InvitationOffer> {
+export function fetchInvitation(token: string): Promise<InvitationOffer> {
   return call(invitationOffer, 'POST', '/api/invitations/look', { token })
 }
 

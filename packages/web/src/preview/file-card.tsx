@@ -54,13 +54,13 @@ export function FileCard(props: { path: string; flat?: boolean }) {
   }, [seen, path, kind])
   if (kind === 'image') return <WorkspaceImage path={path} alt={path.slice(path.lastIndexOf('/') + 1)} />
   const Icon = ICONS[kind] ?? File
-  const gone = size === null
+  const isMissing = size === null
   return (
     <div ref={element}>
       <button
         type="button"
         data-testid="file-card"
-        disabled={gone}
+        disabled={isMissing}
         onClick={() => openFile(path)}
         className={cn(
           'group flex w-full items-center gap-3 text-left hover:bg-hover disabled:pointer-events-none',
@@ -82,12 +82,12 @@ export function FileCard(props: { path: string; flat?: boolean }) {
             {revealedText(path.slice(path.lastIndexOf('/') + 1))}
           </span>
           <span className="block truncate text-xs text-muted tabular-nums">
-            {gone
+            {isMissing
               ? 'Not in your workspace any more'
               : `${VIEWS[kind].label}${size === undefined ? '' : ` · ${formatBytes(size)}`}`}
           </span>
         </span>
-        {!gone && (
+        {!isMissing && (
           <span className="shrink-0 px-1 text-xs text-muted group-hover:text-ink" aria-hidden>
             Open
           </span>

@@ -17,7 +17,7 @@ import { textView as TextView, VIEWS } from './views.ts'
 
 type Seen =
   | { state: 'opening' }
-  | { state: 'gone' }
+  | { state: 'missing' }
   | { state: 'open'; file: FileHead }
   | { state: 'unreadable'; why: string }
 
@@ -65,9 +65,11 @@ export function FilePreview(props: {
         {file !== undefined && <Actions file={file} asSource={asSource} onSource={setAsSource} />}
       </div>
       {seen.state === 'opening' && <Waiting>Opening the file…</Waiting>}
-      {(seen.state === 'gone' || seen.state === 'unreadable') && (
+      {(seen.state === 'missing' || seen.state === 'unreadable') && (
         <div className="p-5">
-          <Alert>{seen.state === 'gone' ? 'This file is not in your workspace any more.' : seen.why}</Alert>
+          <Alert>
+            {seen.state === 'missing' ? 'This file is not in your workspace any more.' : seen.why}
+          </Alert>
         </div>
       )}
       {file !== undefined && <Shown file={file} asSource={asSource} />}
@@ -84,7 +86,7 @@ function useOpenedFile(path: string, version: string | undefined): Seen {
     openFile(path, controller.signal).then(
       (file) =>
         setSeen((now) => {
-          if (file === null) return { state: 'gone' }
+          if (file === null) return { state: 'missing' }
           const isKnown = now.state === 'open' && file.version !== '' && now.file.version === file.version
           return isKnown && now.file.path === path ? now : { state: 'open', file }
         }),

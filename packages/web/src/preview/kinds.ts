@@ -62,7 +62,7 @@ export function kindOf(type: string, path: string): Kind {
   return Object.hasOwn(TEXTS, endingOf(path)) ? (TEXTS[endingOf(path)] ?? 'text') : 'text'
 }
 
-const LOOKED_AT: ReadonlySet<Kind> = new Set([
+const PREVIEWED: ReadonlySet<Kind> = new Set([
   'image',
   'pdf',
   'table',
@@ -74,7 +74,7 @@ const LOOKED_AT: ReadonlySet<Kind> = new Set([
 ])
 
 /** One would rather see it than read its text. */
-export function isWorthALook(path: string): boolean {
+export function isPreviewed(path: string): boolean {
   const kind = kindByName(path)
-  return kind !== undefined && LOOKED_AT.has(kind)
+  return kind !== undefined && PREVIEWED.has(kind)
 }

@@ -1,6 +1,6 @@
 /** Files of the workspace that a text of the model names. */
 import { workspacePath, workspacePathInCode } from '../markdown/workspace-path.ts'
-import { isWorthALook } from './kinds.ts'
+import { isPreviewed } from './kinds.ts'
 
 /** An answer that lists a folder is no gallery. */
 const MOST = 4
@@ -12,7 +12,7 @@ export function filesNamed(text: string): string[] {
   const links = [...prose.matchAll(/(?<!!)\[[^\]]*\]\(<?([^)>\s]+)>?\)/g)].map(([, to]) => workspacePath(to))
   const code = [...prose.matchAll(/`([^`\n]+)`/g)].map(([, path = '']) => workspacePathInCode(path))
   const named = [...links, ...code].filter(
-    (path): path is string => path !== undefined && !shown.has(path) && isWorthALook(path),
+    (path): path is string => path !== undefined && !shown.has(path) && isPreviewed(path),
   )
   return [...new Set(named)].slice(0, MOST)
 }

@@ -43,7 +43,7 @@ export function Waiting(props: { children: ReactNode }) {
 }
 
 /** One line above what is shown, about how it is shown. */
-export function Told(props: { children: ReactNode }) {
+export function Note(props: { children: ReactNode }) {
   return (
     <p className="flex items-start gap-2 border-b border-line bg-panel px-4 py-2 text-xs text-muted">
       <Info className="mt-0.5 size-3.5 shrink-0" aria-hidden />

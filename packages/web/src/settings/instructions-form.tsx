@@ -24,9 +24,9 @@ export function InstructionsForm(props: {
   const [saved, setSaved] = useState<string | null>(null)
   const [text, setText] = useState('')
   const { busy, problem, attempt } = useAttempt()
-  const keep = (kept: string) => {
-    setSaved(kept)
-    setText(kept)
+  const keep = (stored: string) => {
+    setSaved(stored)
+    setText(stored)
   }
   useEffect(() => {
     void attempt(async () => keep(await load()))

@@ -1,5 +1,5 @@
 /** The layers of the agent's instructions: the operator's, the team's, the person's. */
-import type { TeamInstructions as Told } from '@sandlot/shared/account/instructions'
+import type { TeamInstructions as Layers } from '@sandlot/shared/account/instructions'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { useEffect, useState } from 'react'
 import {
@@ -13,12 +13,12 @@ import { InstructionsForm } from './instructions-form.tsx'
 
 /** One's own, and what holds for everybody, to read. */
 export function OwnInstructions(props: { isAdministrator: boolean }) {
-  const [told, setTold] = useState<Told | null>(null)
+  const [layers, setLayers] = useState<Layers | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   useEffect(() => {
-    fetchTeamInstructions().then(setTold, (error: unknown) => setProblem(messageOf(error)))
+    fetchTeamInstructions().then(setLayers, (error: unknown) => setProblem(messageOf(error)))
   }, [])
-  const team = told === null ? '' : told.text === '' ? told.configured : told.text
+  const team = layers === null ? '' : layers.text === '' ? layers.configured : layers.text
   return (
     <div className="flex flex-col gap-3">
       <InstructionsForm
@@ -29,8 +29,8 @@ export function OwnInstructions(props: { isAdministrator: boolean }) {
         save={saveInstructions}
       />
       {problem !== null && <Alert>{problem}</Alert>}
-      {told !== null && told.operator !== '' && (
-        <Layer title="From whoever runs this Sandlot" text={told.operator} />
+      {layers !== null && layers.operator !== '' && (
+        <Layer title="From whoever runs this Sandlot" text={layers.operator} />
       )}
       {/* Authors of instructions see them below, in their own section. */}
       {team !== '' && !props.isAdministrator && <Layer title="From your team" text={team} />}
@@ -54,9 +54,9 @@ export function TeamInstructions() {
   const [configured, setConfigured] = useState('')
   // Created once: the form reloads whenever it changes.
   const [load] = useState(() => async () => {
-    const told = await fetchTeamInstructions()
-    setConfigured(told.configured)
-    return told.text
+    const layers = await fetchTeamInstructions()
+    setConfigured(layers.configured)
+    return layers.text
   })
   return (
     <div className="flex flex-col gap-3">

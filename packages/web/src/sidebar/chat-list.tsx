@@ -46,7 +46,7 @@ export function ChatList(props: {
   const [renamed, setRenamed] = useState<string | null>(null)
   const deleteChats = useDeleteChats()
   const isGuest = me.role === 'guest'
-  useKeptChats()
+  usePinnedChats()
 
   const groups = useMemo((): ListGroup[] => {
     const shown = (sessions ?? []).filter(({ sessionId }) => !doomed.has(sessionId))
@@ -151,7 +151,7 @@ function foundGroup(
 }
 
 /** Projects, and chats that are pinned however old they are. */
-function useKeptChats(): void {
+function usePinnedChats(): void {
   const { chat, me } = useChat()
   const isGuest = me.role === 'guest'
   const connected = useChatState((state) => state.connection.status === 'open')

@@ -19,9 +19,9 @@ export function listGroups(
   const pinned = sessions.filter((summary) => summary.pinned === true)
   const rest = sessions.filter((summary) => summary.pinned !== true)
   const known = new Set(projects.map(({ id }) => id))
-  const isKept = ({ project }: SessionSummary) => project !== undefined && known.has(project)
+  const isInProject = ({ project }: SessionSummary) => project !== undefined && known.has(project)
   const byAge = Map.groupBy(
-    rest.filter((summary) => !isKept(summary)),
+    rest.filter((summary) => !isInProject(summary)),
     ({ updatedAt }) => ageGroup(updatedAt, now),
   )
   return [

@@ -31,9 +31,9 @@ export function ProjectDialog(props: {
   const { busy, problem, onSubmit } = useSubmit(async () => {
     const checked = newProject.safeParse(said)
     if (!checked.success) throw new Error(checked.error.issues[0]?.message ?? 'This cannot be kept.')
-    const kept = await saveProject(checked.data, project?.id)
+    const stored = await saveProject(checked.data, project?.id)
     await loadProjects()
-    props.onSaved(kept)
+    props.onSaved(stored)
     props.onClose()
   })
   const models = me.models ?? []

@@ -108,9 +108,9 @@ export class Attachments {
     const key = keyOf(sessionId)
     const known = this.#attached.get(key)
     if (known !== undefined) return known
-    const kept = { items: load(this.#parts.storageOf(sessionId), key), problem: null }
-    this.#attached.set(key, kept)
-    return kept
+    const stored = { items: load(this.#parts.storageOf(sessionId), key), problem: null }
+    this.#attached.set(key, stored)
+    return stored
   }
 
   /**

@@ -91,7 +91,7 @@ export class ChatConnection {
   }
 
   /** Not kept when there is no socket: every new one says it again. */
-  look(visible: boolean): void {
+  setVisible(visible: boolean): void {
     if (visible === this.#visible) return
     this.#visible = visible
     this.#connection.send({ type: 'ai_chat_visible', visible })
@@ -134,7 +134,7 @@ export class ChatConnection {
   }
 
   /** Adds a session to the list that is on a later page of it, for its owner and access. */
-  lookUp(sessionId: string): void {
+  loadSession(sessionId: string): void {
     const { sessions } = this.#state
     // Before there is a list: then it looks itself.
     if (sessions === null || sessions.some((known) => known.sessionId === sessionId)) return
@@ -193,7 +193,7 @@ export class ChatConnection {
       ({ sessions, next }) => {
         this.#set({ ...this.#state, sessions: mergeSessions([], sessions), nextPage: next })
         const { activeId } = this.#state
-        if (activeId !== null) this.lookUp(activeId)
+        if (activeId !== null) this.loadSession(activeId)
       },
       (error: unknown) =>
         console.warn('The list of chats could not be read; the next connection tries again.', error),

@@ -40,11 +40,11 @@ export function useChatState<T>(select: (state: ChatState) => T): T {
  */
 export function useSettledView(sessionId: string | null): SessionView {
   const [select] = useState(() => {
-    let kept = EMPTY_VIEW
+    let settled = EMPTY_VIEW
     return (state: ChatState, id: string | null) => {
       const view = (id === null ? undefined : state.views[id]) ?? EMPTY_VIEW
-      if (!isSettledAlike(kept, view)) kept = view
-      return kept
+      if (!isSettledAlike(settled, view)) settled = view
+      return settled
     }
   })
   return useChatState((state) => select(state, sessionId))

@@ -17,12 +17,12 @@ export function useSeen(sessionId: string | null): void {
   })
   useEffect(() => {
     if (!unread || sessionId === null) return
-    const look = (): void => {
+    const markIfVisible = (): void => {
       if (document.visibilityState === 'visible') void mark({ sessionIds: [sessionId], seen: true })
     }
-    look()
-    document.addEventListener('visibilitychange', look)
-    return () => document.removeEventListener('visibilitychange', look)
+    markIfVisible()
+    document.addEventListener('visibilitychange', markIfVisible)
+    return () => document.removeEventListener('visibilitychange', markIfVisible)
   }, [unread, sessionId])
 }
 

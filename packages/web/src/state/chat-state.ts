@@ -17,7 +17,7 @@ import { isInTranscript, type PendingMessage } from './outbox.ts'
 import { NOTHING_WITHDRAWN, type WithdrawnMessages, withUnqueued } from './withdrawn-messages.ts'
 import { waitingMode } from './waiting-frames.ts'
 
-export interface Notice {
+export interface ChatNotification {
   readonly id: number
   readonly code: string
   readonly message: string
@@ -36,7 +36,7 @@ export interface SessionView {
   /** The owner who stopped sharing this chat with the reader. */
   readonly unsharedBy: Author | null
   /** Refusals of the service about this session. */
-  readonly notices: readonly Notice[]
+  readonly notifications: readonly ChatNotification[]
   /**
    * The number after which something was missing at the last try to fetch it; null: nothing was
    * ever missing.
@@ -68,7 +68,7 @@ export const EMPTY_VIEW: SessionView = {
   back: NOTHING_WITHDRAWN,
   missing: false,
   unsharedBy: null,
-  notices: [],
+  notifications: [],
   chasedFrom: null,
 }
 
@@ -141,9 +141,9 @@ function applyEvent(state: ChatState, frame: FrameOf<'ai_chat_event'>, commands:
   }
   const transcript = foldTranscript(view.transcript, event)
   let next = state
-  const told = sandlotEventOf(event)
-  if (told?.type === 'prompt_started' && told.requestId !== undefined) {
-    next = withPromptId(next, told.requestId, sessionId, event._meta.sandlot.promptId)
+  const own = sandlotEventOf(event)
+  if (own?.type === 'prompt_started' && own.requestId !== undefined) {
+    next = withPromptId(next, own.requestId, sessionId, event._meta.sandlot.promptId)
   }
   if (transcript === view.transcript) return next
   const { queued } = view.transcript
@@ -151,8 +151,8 @@ function applyEvent(state: ChatState, frame: FrameOf<'ai_chat_event'>, commands:
     ...view,
     transcript,
     back:
-      told?.type === 'message_unqueued'
-        ? withUnqueued(view.back, told, queued, event._meta.sandlot.promptId)
+      own?.type === 'message_unqueued'
+        ? withUnqueued(view.back, own, queued, event._meta.sandlot.promptId)
         : view.back,
     stopping: view.stopping && transcript.prompt !== null,
   })
@@ -189,12 +189,12 @@ function caughtUp(state: ChatState, frame: FrameOf<'ai_chat_caught_up'>, command
     // The service knows less than we do: its data were restored from a backup. Begin again with
     // what it has.
     commands.push({ resume: frame.sessionId })
-    return setView(state, frame.sessionId, { ...EMPTY_VIEW, notices: view.notices })
+    return setView(state, frame.sessionId, { ...EMPTY_VIEW, notifications: view.notifications })
   }
   if (frame.seq > view.transcript.seq) return chase(state, frame.sessionId, view, commands)
   // The agent answers again.
-  const notices = view.notices.filter((notice) => notice.code !== 'agent_unavailable')
-  return setView(state, frame.sessionId, { ...view, sync: 'fresh', missing: false, notices })
+  const notifications = view.notifications.filter((notification) => notification.code !== 'agent_unavailable')
+  return setView(state, frame.sessionId, { ...view, sync: 'fresh', missing: false, notifications })
 }
 
 const OUTDATED = 'Sandlot was updated while this page was open. Reload it to see the rest of this chat.'
@@ -208,17 +208,17 @@ function chase(state: ChatState, sessionId: string, view: SessionView, commands:
   const from = view.transcript.seq
   if (view.chasedFrom === from) {
     const settled: SessionView = { ...view, sync: 'fresh' }
-    return setView(state, sessionId, withNotice(settled, { code: 'outdated', message: OUTDATED }))
+    return setView(state, sessionId, withNotification(settled, { code: 'outdated', message: OUTDATED }))
   }
   commands.push({ resume: sessionId })
   return setView(state, sessionId, { ...view, sync: 'loading', chasedFrom: from })
 }
 
-let lastNotice = 0
+let lastNotification = 0
 
-export function withNotice(view: SessionView, problem: Omit<Notice, 'id'>): SessionView {
-  const others = view.notices.filter((notice) => notice.message !== problem.message)
-  return { ...view, notices: [...others.slice(-4), { id: ++lastNotice, ...problem }] }
+export function withNotification(view: SessionView, problem: Omit<ChatNotification, 'id'>): SessionView {
+  const others = view.notifications.filter((notification) => notification.message !== problem.message)
+  return { ...view, notifications: [...others.slice(-4), { id: ++lastNotification, ...problem }] }
 }
 
 function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>, commands: Command[]): ChatState {
@@ -241,7 +241,7 @@ function refused(state: ChatState, frame: FrameOf<'ai_chat_error'>, commands: Co
     return setView(state, sessionId, { ...EMPTY_VIEW, unsharedBy })
   }
   // The stop stays requested: the error may be about something else, and the log has the result.
-  return setView(state, sessionId, withNotice({ ...view, stopping: false }, problem))
+  return setView(state, sessionId, withNotification({ ...view, stopping: false }, problem))
 }
 
 function listChanged(state: ChatState, changed: readonly SessionSummary[], commands: Command[]): ChatState {
@@ -271,8 +271,8 @@ function settleOutbox(state: ChatState): ChatState {
   const left = state.outbox.filter((message) => {
     const view = message.sessionId === null ? undefined : state.views[message.sessionId]
     if (view === undefined) return true
-    const gone = message.promptId !== undefined && view.back.gone.includes(message.promptId)
-    return !gone && !isInTranscript(message, view.transcript)
+    const isWithdrawn = message.promptId !== undefined && view.back.removed.includes(message.promptId)
+    return !isWithdrawn && !isInTranscript(message, view.transcript)
   })
   return left.length === state.outbox.length ? state : { ...state, outbox: left }
 }
@@ -307,13 +307,13 @@ export function changeView(
 
 /** Live state may differ: text, calls and output that grow. */
 export function isSettledAlike(one: SessionView, other: SessionView): boolean {
-  const { transcript: before, ...kept } = one
+  const { transcript: before, ...others } = one
   const { transcript: after, ...now } = other
   return (
     before.seq === after.seq &&
     before.people === after.people &&
     before.prompts === after.prompts &&
-    Object.entries(kept).every(([name, value]) => value === now[name as keyof typeof now])
+    Object.entries(others).every(([name, value]) => value === now[name as keyof typeof now])
   )
 }
 
@@ -323,8 +323,8 @@ export function isSettledAlike(one: SessionView, other: SessionView): boolean {
 /** The mode in effect: an unsent one, else the log's, else the list's, else unknown. */
 export function modeOf(state: ChatState, sessionId: string): Mode | null {
   const summary = state.sessions?.find((known) => known.sessionId === sessionId)
-  const told = state.views[sessionId]?.transcript.mode ?? summary?.mode ?? null
-  return waitingMode(state.waiting, sessionId) ?? told
+  const known = state.views[sessionId]?.transcript.mode ?? summary?.mode ?? null
+  return waitingMode(state.waiting, sessionId) ?? known
 }
 
 /** True while a prompt runs or a message is on its way: there is something to stop. */

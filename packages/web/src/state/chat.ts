@@ -16,7 +16,7 @@ import {
   initialState,
   mergeSessions,
   setView,
-  withNotice,
+  withNotification,
 } from './chat-state.ts'
 import { isUnanswered, persistedOutbox, type PendingMessage } from './outbox.ts'
 import { type WithdrawnMessages, withAsked } from './withdrawn-messages.ts'
@@ -63,8 +63,8 @@ export class Chat {
   }
 
   /** Whether the tab is visible: a person with no visible page gets notifications. */
-  look(visible: boolean): void {
-    this.#line.look(visible)
+  setVisible(visible: boolean): void {
+    this.#line.setVisible(visible)
   }
 
   goOffline(): void {
@@ -89,7 +89,7 @@ export class Chat {
     const view = this.#state.views[sessionId]
     if (view === undefined) this.#set(setView(this.#state, sessionId, EMPTY_VIEW))
     if (view === undefined || view.sync === 'stale') this.#line.resume(sessionId)
-    this.#line.lookUp(sessionId)
+    this.#line.loadSession(sessionId)
   }
 
   /**
@@ -204,14 +204,14 @@ export class Chat {
 
   /** Say under the conversation what went wrong. */
   warn(sessionId: string, message: string): void {
-    this.#set(changeView(this.#state, sessionId, (view) => withNotice(view, { code: 'page', message })))
+    this.#set(changeView(this.#state, sessionId, (view) => withNotification(view, { code: 'page', message })))
   }
 
-  dismissNotice(sessionId: string, id: number): void {
+  dismissNotification(sessionId: string, id: number): void {
     this.#set(
       changeView(this.#state, sessionId, (view) => ({
         ...view,
-        notices: view.notices.filter((n) => n.id !== id),
+        notifications: view.notifications.filter((n) => n.id !== id),
       })),
     )
   }

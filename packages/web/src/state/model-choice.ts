@@ -27,10 +27,10 @@ export function modelOf(
   waiting: { model?: string | undefined; thoughtLevel?: string | null | undefined } = {},
 ): ModelChoice {
   const there = model !== null && aboutModel(me, model.name) !== undefined
-  const told = there
+  const sent = there
     ? { model: model.name, thoughtLevel: model.thoughtLevel ?? null }
     : { model: me.model.name, thoughtLevel: null }
-  const { model: name = told.model, thoughtLevel = told.thoughtLevel } = waiting
+  const { model: name = sent.model, thoughtLevel = sent.thoughtLevel } = waiting
   return { model: name, thoughtLevel }
 }
 
@@ -50,6 +50,6 @@ export function hasChoice({ models = [] }: Me): boolean {
 /** The choice with another model: a level stays where that has it too. */
 export function withModel(me: Me, choice: ModelChoice, model: string): ModelChoice {
   const levels = aboutModel(me, model)?.thoughtLevels ?? []
-  const kept = choice.thoughtLevel !== null && levels.includes(choice.thoughtLevel)
-  return { model, thoughtLevel: kept ? choice.thoughtLevel : null }
+  const isOffered = choice.thoughtLevel !== null && levels.includes(choice.thoughtLevel)
+  return { model, thoughtLevel: isOffered ? choice.thoughtLevel : null }
 }

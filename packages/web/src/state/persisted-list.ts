@@ -11,10 +11,10 @@ interface PersistedList<T> {
 export function persistedList<T>(key: string, item: z.ZodType<T>, what: string): PersistedList<T> {
   return {
     load(storage) {
-      const kept = storage.get(key)
-      if (kept === null) return []
+      const stored = storage.get(key)
+      if (stored === null) return []
       try {
-        return z.array(item).parse(JSON.parse(kept))
+        return z.array(item).parse(JSON.parse(stored))
       } catch (error) {
         console.warn(`${what} of an older version were dropped.`, error)
         return []

@@ -13,10 +13,10 @@ export interface WithdrawnMessages {
   /** Messages returned to this tab, for the composer to take over. */
   readonly got: readonly QueuedEntry[]
   /** Prompts that will never be: their messages were taken back, here or on another device. */
-  readonly gone: readonly string[]
+  readonly removed: readonly string[]
 }
 
-export const NOTHING_WITHDRAWN: WithdrawnMessages = { asked: [], got: [], gone: [] }
+export const NOTHING_WITHDRAWN: WithdrawnMessages = { asked: [], got: [], removed: [] }
 
 export function withAsked(back: WithdrawnMessages, messageId: string): WithdrawnMessages {
   return back.asked.includes(messageId) ? back : { ...back, asked: [...back.asked, messageId] }
@@ -35,6 +35,6 @@ export function withUnqueued(
   return {
     asked,
     got: ours ? [...back.got, ...queued.filter((message) => message.messageId === messageId)] : back.got,
-    gone: promptId === undefined ? back.gone : [...back.gone, promptId],
+    removed: promptId === undefined ? back.removed : [...back.removed, promptId],
   }
 }

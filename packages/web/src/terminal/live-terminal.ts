@@ -93,7 +93,7 @@ export class LiveTerminal {
     this.#socket = socket
     socket.addEventListener('message', ({ data }: MessageEvent<ArrayBuffer | string>) => {
       if (this.#socket !== socket) return
-      if (typeof data === 'string') this.#notice(data)
+      if (typeof data === 'string') this.#receiveState(data)
       else this.#show(new Uint8Array(data))
     })
     socket.addEventListener('close', ({ code }) => {
@@ -149,18 +149,18 @@ export class LiveTerminal {
     if (element.clientWidth > 0 && element.clientHeight > 0) this.#fit.fit()
   }
 
-  #notice(text: string): void {
-    const notice = terminalNotice.parse(JSON.parse(text))
-    if (notice.type === 'ended') {
+  #receiveState(text: string): void {
+    const state = terminalNotice.parse(JSON.parse(text))
+    if (state.type === 'ended') {
       this.#over = true
-      return this.#onState({ status: 'ended', text: endText(notice) })
+      return this.#onState({ status: 'ended', text: endText(state) })
     }
     this.#attempt = 0
     // Something in between is not kept any more: half a screen would be a lie.
-    if (notice.offset !== this.#received && this.#received > 0) this.#screen.reset()
-    this.#received = notice.offset
-    this.#shown = notice.offset
-    this.#acknowledged = notice.offset
+    if (state.offset !== this.#received && this.#received > 0) this.#screen.reset()
+    this.#received = state.offset
+    this.#shown = state.offset
+    this.#acknowledged = state.offset
     this.#say({ type: 'resize', columns: this.#screen.cols, rows: this.#screen.rows })
     this.#onState({ status: 'open' })
   }
@@ -201,16 +201,16 @@ export class LiveTerminal {
     if (code === TERMINAL_TAKEN) return this.#onState({ status: 'taken' })
     this.#onState({ status: 'waiting' })
     // A refusal does not say why: whether it is there still does the list.
-    const gone = code !== SIGNED_OUT && (await this.#isGone())
+    const ended = code !== SIGNED_OUT && (await this.#hasEnded())
     if (this.#over || this.#socket !== undefined) return
-    if (gone) {
+    if (ended) {
       this.#over = true
       return this.#onState({ status: 'ended', text: 'This terminal has ended.' })
     }
     this.#timer = setTimeout(() => this.connect(), reconnectMs(++this.#attempt))
   }
 
-  async #isGone(): Promise<boolean> {
+  async #hasEnded(): Promise<boolean> {
     try {
       return !(await fetchTerminals()).some(({ id }) => id === this.#id)
     } catch {

@@ -9,8 +9,8 @@ import { Button } from '../ui/button.tsx'
 import { EmptyPlace } from '../ui/empty-place.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 
-/** Milliseconds between two looks while the panel is seen. */
-const LOOK_MS = 3_000
+/** Milliseconds between two polls while the panel is seen. */
+const POLL_MS = 3_000
 const OPEN =
   'inline-flex min-h-8 shrink-0 items-center gap-1.5 rounded-lg border border-line-strong px-2.5 text-sm hover:bg-hover pointer-coarse:min-h-11'
 
@@ -101,13 +101,13 @@ function OtherPort() {
 
 type Known = PortList | { problem: string } | null
 
-/** Looked at again and again while the page is seen. */
+/** Polled while the page is seen. */
 function usePorts(): Known {
   const [known, setKnown] = useState<Known>(null)
   useEffect(() => {
     let left = false
     let timer: number | undefined
-    const look = async (): Promise<void> => {
+    const poll = async (): Promise<void> => {
       try {
         if (document.visibilityState === 'visible') {
           const ports = await call(portList, 'GET', '/api/ports')
@@ -116,9 +116,9 @@ function usePorts(): Known {
       } catch (error) {
         if (!left) setKnown({ problem: messageOf(error) })
       }
-      if (!left) timer = window.setTimeout(() => void look(), LOOK_MS)
+      if (!left) timer = window.setTimeout(() => void poll(), POLL_MS)
     }
-    void look()
+    void poll()
     return () => {
       left = true
       window.clearTimeout(timer)

@@ -9,22 +9,22 @@ import { Button } from '../ui/button.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 
-const LOOK_MS = 5_000
+const POLL_MS = 5_000
 
 /** Background commands of all chats. `running`: the last known number of commands of any kind. */
 export function BackgroundJobs(props: { running: number }) {
   const { running } = props
   const [jobs, setJobs] = useState<readonly BackgroundJob[] | null>(null)
   const { problem, attempt } = useAttempt()
-  const look = () => attempt(async () => setJobs(running === 0 ? [] : await fetchJobs()), 'again')
+  const refresh = () => attempt(async () => setJobs(running === 0 ? [] : await fetchJobs()), 'again')
   useEffect(() => {
-    void look()
+    void refresh()
     if (running === 0) return undefined
     const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') void look()
-    }, LOOK_MS)
+      if (document.visibilityState === 'visible') void refresh()
+    }, POLL_MS)
     return () => clearInterval(timer)
-    // `look` is a new function in each render, and does the same.
+    // `refresh` is a new function in each render, and does the same.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [running])
   return (
@@ -46,7 +46,7 @@ export function BackgroundJobs(props: { running: number }) {
       {jobs !== null && jobs.length > 0 && (
         <ul className="divide-y divide-line rounded-xl border border-line">
           {jobs.map((job) => (
-            <Job key={job.id} job={job} onEnded={() => void look()} />
+            <Job key={job.id} job={job} onEnded={() => void refresh()} />
           ))}
         </ul>
       )}

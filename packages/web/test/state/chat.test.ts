@@ -157,10 +157,10 @@ test('a lost connection resumes after the last number, and nothing is lost or do
 test('whether the page is visible is the first thing that every connection says', async () => {
   const chat = open()
   await until(() => expect(chat.store.getState().connection.status).toBe('open'))
-  chat.look(true)
-  chat.look(true)
-  chat.look(false)
-  chat.look(true)
+  chat.setVisible(true)
+  chat.setVisible(true)
+  chat.setVisible(false)
+  chat.setVisible(true)
   const looks = () => received.flatMap((frame) => (frame.type === 'ai_chat_visible' ? [frame.visible] : []))
   await until(() => expect(looks()).toEqual([true, false, true]))
   chat.show('s_1')
@@ -327,7 +327,7 @@ test('what a newer service sends is asked for once, then the reader is told to r
   await until(() =>
     expect(chat.store.getState().views['s_1']).toMatchObject({
       sync: 'fresh',
-      notices: [{ code: 'outdated' }],
+      notifications: [{ code: 'outdated' }],
     }),
   )
   const resumes = received.filter((frame) => frame.type === 'ai_chat_resume')
@@ -395,7 +395,7 @@ test('a queued message that was taken back comes to the tab that asked; its opti
     } else serve(socket, frame)
   }
   other.send('s_1', 'never mind')
-  await until(() => expect(viewOf(other)?.back.gone).toEqual(['p_9']))
+  await until(() => expect(viewOf(other)?.back.removed).toEqual(['p_9']))
   await until(() => expect(other.store.getState().outbox).toEqual([]))
 
   tell(log.happened({ type: 'message_queued', messageId: 'm_10', text: 'in blue', as: 'steer' }))

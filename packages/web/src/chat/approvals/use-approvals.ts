@@ -31,13 +31,13 @@ export function useApprovals(
   const [marked, setMarked] = useState<string | null>(null)
   const [said, setSaid] = useState('')
   const focused = useFocusedCard()
-  useAnswered(waiting, (gone) => {
+  useAnswered(waiting, (answered) => {
     const [next] = waiting
-    if (marked !== null && gone.includes(marked)) setMarked(null)
+    if (marked !== null && answered.includes(marked)) setMarked(null)
     setSaid(next === undefined ? 'Nothing else waits for you.' : `Next: ${titleOf(next)}`)
     const active = document.activeElement
     const lost = active === null || active === document.body || active.matches(':disabled')
-    if (!lost || focused.current === null || !gone.includes(focused.current)) return
+    if (!lost || focused.current === null || !answered.includes(focused.current)) return
     if (next === undefined) onNone()
     else focusCard(next.id)
   })
@@ -94,18 +94,18 @@ function useFocusedCard(): { readonly current: string | null } {
   return focused
 }
 
-/** Calls `onGone` with the ids of calls that waited and do not any more. */
-function useAnswered(waiting: readonly CallEntry[], onGone: (ids: string[]) => void): void {
+/** Calls `onAnswered` with the ids of calls that waited and do not any more. */
+function useAnswered(waiting: readonly CallEntry[], onAnswered: (ids: string[]) => void): void {
   const before = useRef<readonly string[]>([])
-  const latest = useRef(onGone)
+  const latest = useRef(onAnswered)
   useLayoutEffect(() => {
-    latest.current = onGone
+    latest.current = onAnswered
   })
   useLayoutEffect(() => {
     const now = waiting.map(({ id }) => id)
-    const gone = before.current.filter((id) => !now.includes(id))
+    const answered = before.current.filter((id) => !now.includes(id))
     before.current = now
-    if (gone.length > 0) latest.current(gone)
+    if (answered.length > 0) latest.current(answered)
   }, [waiting])
 }
 

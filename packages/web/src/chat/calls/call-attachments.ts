@@ -7,7 +7,7 @@ import type { MessageImage } from '@sandlot/shared/chat/images'
 import type { ToolCallContent } from '@sandlot/shared/chat/call'
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { pathInWorkspace } from '../../net/files.ts'
-import { isWorthALook } from '../../preview/kinds.ts'
+import { isPreviewed } from '../../preview/kinds.ts'
 
 interface AttachedLink {
   url: string
@@ -43,5 +43,5 @@ export function attachmentsOf(content: readonly ToolCallContent[]): Attachments 
 export function filesWritten({ status, content }: CallEntry): string[] {
   if (status !== 'completed') return []
   const paths = content.flatMap((item) => (item.type === 'diff' ? (pathInWorkspace(item.path) ?? []) : []))
-  return [...new Set(paths)].filter(isWorthALook)
+  return [...new Set(paths)].filter(isPreviewed)
 }

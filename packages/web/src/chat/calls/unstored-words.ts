@@ -11,6 +11,6 @@ const WHY: Record<Unstored['why'], string> = {
 }
 
 export function unstoredWords({ from, why }: Unstored): string {
-  const kept = from === 0 ? 'None of it was stored' : `Only the first ${formatBytes(from)} were stored`
-  return `${kept}: ${WHY[why]}`
+  const stored = from === 0 ? 'None of it was stored' : `Only the first ${formatBytes(from)} were stored`
+  return `${stored}: ${WHY[why]}`
 }

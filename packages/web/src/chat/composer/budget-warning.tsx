@@ -18,7 +18,7 @@ let known: { of: string; budgets: readonly Budget[]; at: number } | undefined
 /** Limits of the person; fetched again when a prompt has ended. */
 export function useBudgets(promptId: string | undefined): readonly Budget[] {
   const { me } = useChat()
-  const [, setTold] = useState<unknown>()
+  const [, setLoaded] = useState<unknown>()
   const own = known?.of === me.id ? known : undefined
   useEffect(() => {
     if (me.role === 'guest' || promptId !== undefined) return
@@ -26,7 +26,7 @@ export function useBudgets(promptId: string | undefined): readonly Budget[] {
     if (fresh) return
     const timer = setTimeout(() => {
       fetchBudgets().then(
-        (budgets) => setTold((known = { of: me.id, budgets, at: Date.now() })),
+        (budgets) => setLoaded((known = { of: me.id, budgets, at: Date.now() })),
         // The agent is away: what was known holds.
         () => undefined,
       )

@@ -22,7 +22,7 @@ import { type Reading, ReadingProvider } from '../../state/reading.ts'
 type Found =
   | { state: 'loading' }
   | { state: 'there'; view: SnapshotView }
-  | { state: 'gone'; problem: string }
+  | { state: 'unavailable'; problem: string }
 
 export default function SnapshotPage({ id }: { id: string }) {
   const { chat } = useChat()
@@ -32,7 +32,7 @@ export default function SnapshotPage({ id }: { id: string }) {
     let left = false
     fetchSnapshot(id).then(
       (view) => !left && setFound({ state: 'there', view }),
-      (error: unknown) => !left && setFound({ state: 'gone', problem: messageOf(error) }),
+      (error: unknown) => !left && setFound({ state: 'unavailable', problem: messageOf(error) }),
     )
     return () => {
       left = true
@@ -44,7 +44,7 @@ export default function SnapshotPage({ id }: { id: string }) {
         <Spinner /> Opening the snapshot…
       </div>
     )
-  if (found.state === 'gone') return <Gone problem={found.problem} />
+  if (found.state === 'unavailable') return <Unavailable problem={found.problem} />
   return <Snapshot view={found.view} />
 }
 
@@ -123,7 +123,7 @@ function numbered(event: SessionEvent, at: number): SessionEvent {
   return { ...event, _meta: { sandlot: { ...metaOf(event), seq: at + 1 } } }
 }
 
-function Gone({ problem }: { problem: string }) {
+function Unavailable({ problem }: { problem: string }) {
   const [, navigate] = useLocation()
   return (
     <div className="flex flex-1 flex-col items-center justify-center gap-3 px-6 pb-24 text-center">

@@ -6,10 +6,10 @@ export const RememberedProvider = Context.Provider
 
 /** `useState` that is stored under this name; null until it is set. */
 export function useRemembered(name: string): [boolean | null, (value: boolean) => void] {
-  const kept = useContext(Context)
-  const [value, setValue] = useState(kept.get(name) ?? null)
+  const remembered = useContext(Context)
+  const [value, setValue] = useState(remembered.get(name) ?? null)
   const set = (next: boolean) => {
-    kept.set(name, next)
+    remembered.set(name, next)
     setValue(next)
   }
   return [value, set]

@@ -10,20 +10,20 @@ const MARGIN = '150% 0px'
 const REGION = '[data-scrolls]'
 const ROW = '[data-entry]'
 
-type Told = (isNear: boolean, height: number) => void
+type OnSight = (isNear: boolean, height: number) => void
 
 /** Visibility of the blocks of one conversation. */
 export class Sight {
   #observers: { near: IntersectionObserver; resized: ResizeObserver } | undefined
-  readonly #told = new WeakMap<Element, Told>()
+  readonly #callbacks = new WeakMap<Element, OnSight>()
   /** The first row that is seen, and how far below the top of the region it begins. */
   #read: { row: Element; top: number } | undefined
 
   /** `block`: in the document. Answers how to end it. */
-  watch(block: HTMLElement, told: Told): () => void {
+  watch(block: HTMLElement, onSight: OnSight): () => void {
     this.#observers ??= this.#observe(block.closest<HTMLElement>(REGION) ?? document.documentElement)
     const { near, resized } = this.#observers
-    this.#told.set(block, told)
+    this.#callbacks.set(block, onSight)
     near.observe(block)
     resized.observe(block)
     return () => {
@@ -35,18 +35,18 @@ export class Sight {
   #observe(region: HTMLElement): { near: IntersectionObserver; resized: ResizeObserver } {
     // One of the two keeps the place, and not every browser does it.
     region.style.overflowAnchor = 'none'
-    region.addEventListener('scroll', () => this.#look(region), { passive: true })
+    region.addEventListener('scroll', () => this.#readPlace(region), { passive: true })
     const near = new IntersectionObserver(
       (seen) => {
         for (const { target, isIntersecting, boundingClientRect } of seen)
-          this.#told.get(target)?.(isIntersecting, boundingClientRect.height)
+          this.#callbacks.get(target)?.(isIntersecting, boundingClientRect.height)
       },
       { root: region, rootMargin: MARGIN },
     )
     return { near, resized: new ResizeObserver(() => this.#keepPlace(region)) }
   }
 
-  #look(region: HTMLElement): void {
+  #readPlace(region: HTMLElement): void {
     const { top, bottom } = region.getBoundingClientRect()
     const row = [...region.querySelectorAll(ROW)].find((one) => one.getBoundingClientRect().bottom > top)
     const isSeen = row !== undefined && row.getBoundingClientRect().top < bottom
@@ -59,7 +59,7 @@ export class Sight {
       const moved = topOf(this.#read.row, region) - this.#read.top
       if (Math.abs(moved) >= 1) region.scrollTop += moved
     }
-    this.#look(region)
+    this.#readPlace(region)
   }
 }
 

@@ -16,7 +16,7 @@ import {
   useRef,
   useState,
 } from 'react'
-import { EMPTY_VIEW, type Notice, type SessionView } from '../../state/chat-state.ts'
+import { EMPTY_VIEW, type ChatNotification, type SessionView } from '../../state/chat-state.ts'
 import type { PendingMessage } from '../../state/outbox.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
 import { Boundary } from '../../ui/boundary.tsx'
@@ -148,11 +148,11 @@ export function TranscriptView(props: {
         <div className="pt-3 empty:hidden">
           <ActivityLine transcript={transcript} sending={sending && props.online} stopping={props.stopping} />
         </div>
-        {view.notices.map((notice) => (
+        {view.notifications.map((notification) => (
           <NotificationRow
-            key={notice.id}
-            notice={notice}
-            onDismiss={() => sessionId !== null && chat.dismissNotice(sessionId, notice.id)}
+            key={notification.id}
+            notification={notification}
+            onDismiss={() => sessionId !== null && chat.dismissNotification(sessionId, notification.id)}
           />
         ))}
       </div>
@@ -397,13 +397,13 @@ function ElsewhereRow(props: { isElsewhere: boolean }) {
   )
 }
 
-function NotificationRow(props: { notice: Notice; onDismiss: () => void }) {
-  const Frame = props.notice.code === 'conflict' ? Hint : Alert
+function NotificationRow(props: { notification: ChatNotification; onDismiss: () => void }) {
+  const Frame = props.notification.code === 'conflict' ? Hint : Alert
   return (
     <div className="pt-4">
       <Frame>
         <div className="flex items-start justify-between gap-3">
-          <span>{props.notice.message}</span>
+          <span>{props.notification.message}</span>
           <IconButton label="Dismiss" onClick={props.onDismiss} className="-my-1.5">
             <X aria-hidden />
           </IconButton>

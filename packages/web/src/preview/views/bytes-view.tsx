@@ -1,6 +1,6 @@
 /** The first bytes of a file that nothing else shows. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
-import { Told, type ViewProps, Windowed } from '../parts.tsx'
+import { Note, type ViewProps, Windowed } from '../parts.tsx'
 
 const SHOWN = 16 * 1024
 const IN_A_ROW = 16
@@ -9,11 +9,11 @@ export default function BytesView({ file }: ViewProps) {
   const bytes = file.head.subarray(0, SHOWN)
   return (
     <>
-      <Told>
+      <Note>
         {file.size > bytes.length
           ? `These are the first ${formatBytes(bytes.length)} of ${formatBytes(file.size)}, byte by byte. Download the file to open it elsewhere.`
           : 'These are its bytes. Download the file to open it elsewhere.'}
-      </Told>
+      </Note>
       <Windowed
         count={Math.ceil(bytes.length / IN_A_ROW)}
         rowHeight={20}

@@ -27,7 +27,7 @@ export default function ImageView({ file }: ViewProps) {
   if (tooManyPixels(file.head))
     return <CannotShow>This picture has too many pixels to show here. Download it to open it.</CannotShow>
   if (shown.state === 'complex')
-    return <TextView file={file} notice="This drawing is too complex to draw here, so it is shown as text." />
+    return <TextView file={file} reason="This drawing is too complex to draw here, so it is shown as text." />
   if (shown.state === 'reading') return <Waiting>Opening the picture…</Waiting>
   if (shown.state !== 'shown')
     return <CannotShow>This picture is damaged, or of a kind that this browser does not show.</CannotShow>

@@ -32,7 +32,7 @@ export default function JsonView({ file }: ViewProps) {
   )
   if (read.state === 'failed') return <CannotShow>{read.why}</CannotShow>
   if (parsed === null) return <Waiting>Reading the file…</Waiting>
-  if (!('value' in parsed)) return <TextView file={file} notice={parsed.why} />
+  if (!('value' in parsed)) return <TextView file={file} reason={parsed.why} />
   return (
     <Windowed count={rows.length} rowHeight={24} label={`Content of ${file.path}`} className="code py-2">
       {(index) => {

@@ -14,7 +14,7 @@ export default function MarkdownView({ file }: ViewProps) {
     return (
       <TextView
         file={file}
-        notice="This text is too long to lay out here, so it is shown as it is written."
+        reason="This text is too long to lay out here, so it is shown as it is written."
       />
     )
   if (file.size === 0) return <CannotShow>This file is empty.</CannotShow>

@@ -9,7 +9,7 @@ import { drawingUrl } from '../../markdown/use-picture.ts'
 import { renderAnsi } from '../../terminal/ansi-text.ts'
 import { AnsiView } from '../../terminal/output-view.tsx'
 import { type Cell, type Notebook, type Output, readNotebook } from '../notebook.ts'
-import { CannotShow, Told, useText, type ViewProps, Waiting } from '../parts.tsx'
+import { CannotShow, Note, useText, type ViewProps, Waiting } from '../parts.tsx'
 import TextView, { Coloured } from './text-view.tsx'
 
 const MOST_BYTES = 24 * 1024 * 1024
@@ -36,15 +36,15 @@ export default function NotebookView({ file }: ViewProps) {
   }, [read])
   if (read.state === 'failed') return <CannotShow>{read.why}</CannotShow>
   if (parsed === null) return <Waiting>Reading the notebook…</Waiting>
-  if (!('notebook' in parsed)) return <TextView file={file} notice={parsed.why} />
+  if (!('notebook' in parsed)) return <TextView file={file} reason={parsed.why} />
   const { cells, language } = parsed.notebook
   if (cells.length === 0) return <CannotShow>This notebook has no cells.</CannotShow>
   return (
     <>
       {cells.length > MOST_CELLS && (
-        <Told>
+        <Note>
           These are the first {MOST_CELLS} of {cells.length} cells. Download the notebook for the rest.
-        </Told>
+        </Note>
       )}
       <div
         tabIndex={0}

@@ -1,7 +1,7 @@
 /** A page (HTML) of the workspace, in an origin of its own: nothing of it gets out. */
 import { MAX_SHOWN_PAGE_BYTES } from '@sandlot/shared/workspace/files'
 import { revealedText } from '../../lib/invisible.ts'
-import { CannotShow, Told, type ViewProps } from '../parts.tsx'
+import { CannotShow, Note, type ViewProps } from '../parts.tsx'
 
 export default function PageView({ file }: ViewProps) {
   if (file.size > MAX_SHOWN_PAGE_BYTES)
@@ -9,10 +9,10 @@ export default function PageView({ file }: ViewProps) {
   const url = `/api/files/preview?path=${encodeURIComponent(file.path)}&v=${encodeURIComponent(file.version)}`
   return (
     <>
-      <Told>
+      <Note>
         This page runs by itself here: it has no network, sees nothing of Sandlot, and loads no files beside
         it.
-      </Told>
+      </Note>
       <iframe
         // A frame keeps its history: another version gets another frame.
         key={url}

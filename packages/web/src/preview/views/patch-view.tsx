@@ -17,7 +17,7 @@ export default function PatchView({ file }: ViewProps) {
     return (
       <TextView
         file={file}
-        notice={
+        reason={
           read.more
             ? 'This patch is too large to show by files, so it is shown as text.'
             : 'This file is no patch, so it is shown as text.'

@@ -8,7 +8,7 @@ import { fileUrl } from '../../net/files.ts'
 import { Revealed } from '../../ui/revealed.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { endingOf } from '../kinds.ts'
-import { CannotShow, Told, type ViewProps, Waiting } from '../parts.tsx'
+import { CannotShow, Note, type ViewProps, Waiting } from '../parts.tsx'
 import { type Arrangement, MOST_COLUMNS, MOST_ROWS } from '../table.ts'
 import type { TableAnswer, TableAsk } from '../table-worker.ts'
 import TextView from './text-view.tsx'
@@ -46,7 +46,7 @@ export default function TableView({ file }: ViewProps) {
   if (file.size === 0) return <CannotShow>This file is empty.</CannotShow>
   if (state.is === 'failed') return <CannotShow>{state.why}</CannotShow>
   if (state.is === 'no table')
-    return <TextView file={file} notice="No columns were found in this file, so it is shown as text." />
+    return <TextView file={file} reason="No columns were found in this file, so it is shown as text." />
   if (state.is === 'reading' || worker === null) return <Waiting>Reading the table…</Waiting>
   return <Grid table={state} worker={worker} path={file.path} />
 }
@@ -141,10 +141,10 @@ function Grid(props: { table: Opened; worker: Worker; path: string }) {
         </span>
       </div>
       {cut && (
-        <Told>
+        <Note>
           Only the first part of this table is shown: at most {MOST_ROWS.toLocaleString('en')} rows,{' '}
           {MOST_COLUMNS} columns and 64 MiB. Download the file for the rest.
-        </Told>
+        </Note>
       )}
       <div
         ref={scrolled}

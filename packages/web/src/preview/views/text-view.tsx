@@ -7,7 +7,7 @@ import { highlight } from '../../markdown/highlight.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import { endingOf } from '../kinds.ts'
-import { CannotShow, Told, useText, type ViewProps, Waiting, Windowed } from '../parts.tsx'
+import { CannotShow, Note, useText, type ViewProps, Waiting, Windowed } from '../parts.tsx'
 import { type TextRow, textRows } from '../text-lines.ts'
 
 /** The largest text that is shown. */
@@ -17,9 +17,9 @@ const CHUNK = 200
 
 type Tokens = ReturnType<typeof highlight>
 
-/** `notice`: why it is shown as text. */
-export default function TextView(props: ViewProps & { notice?: string }) {
-  const { file, notice } = props
+/** `reason`: why it is shown as text. */
+export default function TextView(props: ViewProps & { reason?: string }) {
+  const { file, reason } = props
   const read = useText(file, MOST_BYTES)
   const [wraps, setWraps] = useState(file.kind === 'text' || file.kind === 'markdown')
   const text = read.state === 'read' ? read.text : ''
@@ -31,12 +31,12 @@ export default function TextView(props: ViewProps & { notice?: string }) {
   const digits = String(rows.length).length
   return (
     <>
-      {notice !== undefined && <Told>{notice}</Told>}
+      {reason !== undefined && <Note>{reason}</Note>}
       {read.more && (
-        <Told>
+        <Note>
           These are the first {formatBytes(MOST_BYTES)} of {formatBytes(file.size)}. Download the file for the
           rest.
-        </Told>
+        </Note>
       )}
       <div className="relative flex min-h-0 flex-1 flex-col">
         <IconButton

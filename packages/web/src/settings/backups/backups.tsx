@@ -121,7 +121,7 @@ function timeWords(at: string): string {
 // ── What was tried
 
 type Shown = { at: string } & (
-  | { kind: 'made'; file: string; bytes: number; words: string; gone: boolean }
+  | { kind: 'made'; file: string; bytes: number; words: string; isRemoved: boolean }
   | { kind: 'failed' | 'restored'; words: string; file?: undefined }
 )
 
@@ -135,12 +135,12 @@ function rowsOf(status: BackupStatus | null): Shown[] {
       return { at: one.at, kind: one.did === 'fail' ? 'failed' : 'restored', words: failWords(one) }
     const { at, file, bytes, workspaces } = one
     const words = `${formatCount(workspaces, 'workspace')}, ${byWords(one)}`
-    return { at, kind: 'made', file, bytes, words, gone: isOfFolder(file) && !there.has(file) }
+    return { at, kind: 'made', file, bytes, words, isRemoved: isOfFolder(file) && !there.has(file) }
   })
   const known = new Set(ofTries.map(({ file }) => file))
   const others = files
     .filter(({ file }) => !known.has(file))
-    .map((one): Shown => ({ ...one, kind: 'made', words: 'Found in the folder', gone: false }))
+    .map((one): Shown => ({ ...one, kind: 'made', words: 'Found in the folder', isRemoved: false }))
   return [...ofTries, ...others].toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))
 }
 
@@ -173,7 +173,7 @@ function Row({ row }: { row: Shown }) {
         </p>
         <p className="text-xs text-muted">{row.words}</p>
         {row.kind === 'made' && (
-          <p className="text-xs text-muted">{row.gone ? 'Not in the folder any more' : row.file}</p>
+          <p className="text-xs text-muted">{row.isRemoved ? 'Not in the folder any more' : row.file}</p>
         )}
       </div>
     </li>

@@ -21,7 +21,7 @@ import { PersonPage } from './person-page.tsx'
 import { RemovedPeople } from './removed-people.tsx'
 
 /** Interval of fetching the list during a removal, in milliseconds. */
-const LOOK_AGAIN_MS = 2_000
+const POLL_MS = 2_000
 /** Rows that are drawn before one asks for more, or searches. */
 const FIRST_ROWS = 100
 
@@ -49,10 +49,10 @@ export function People(props: { personId: string | undefined }) {
     if (!underWay) return undefined
     let timer: ReturnType<typeof setTimeout> | undefined
     let left = false
-    const lookLater = () => {
-      timer = setTimeout(() => void attempt(reload, 'again').then(() => !left && lookLater()), LOOK_AGAIN_MS)
+    const pollLater = () => {
+      timer = setTimeout(() => void attempt(reload, 'again').then(() => !left && pollLater()), POLL_MS)
     }
-    lookLater()
+    pollLater()
     return () => {
       left = true
       clearTimeout(timer)

@@ -125,7 +125,7 @@ export function SandboxesSection() {
         ) : (
           <ul aria-label="Sandboxes" className="divide-y divide-line rounded-lg border border-line">
             {shown.map((row) => (
-              <SandboxQueue
+              <SandboxRow
                 key={row.userId}
                 row={row}
                 use={uses[row.userId]}
@@ -173,7 +173,7 @@ export function SandboxesSection() {
   )
 }
 
-function SandboxQueue(props: {
+function SandboxRow(props: {
   row: Row
   use: SandboxUse | undefined
   busy: boolean

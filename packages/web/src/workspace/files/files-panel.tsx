@@ -79,14 +79,14 @@ function useLive(file: string | null): void {
   const arrived = useUploads((state) => state.arrived)
   useEffect(() => void (arrived > 0 && refreshTree()), [arrived])
   useEffect(() => {
-    const look = () => document.visibilityState === 'visible' && void refreshTree()
+    const refresh = () => document.visibilityState === 'visible' && void refreshTree()
     void refreshTree()
-    document.addEventListener('visibilitychange', look)
-    addEventListener('focus', look)
+    document.addEventListener('visibilitychange', refresh)
+    addEventListener('focus', refresh)
     return () => {
       chat.watchFiles([], () => {})
-      document.removeEventListener('visibilitychange', look)
-      removeEventListener('focus', look)
+      document.removeEventListener('visibilitychange', refresh)
+      removeEventListener('focus', refresh)
     }
   }, [chat])
 }

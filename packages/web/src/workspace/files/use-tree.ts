@@ -165,19 +165,19 @@ function setFolder(path: string, folder: Folder): void {
     if (folder.problem !== null) return { folders }
     // Removed entries are no longer open, selected or focused.
     const there = new Set(folder.entries.map(({ name }) => below(path, name)))
-    const isGone = (one: string): boolean => {
+    const isRemoved = (one: string): boolean => {
       if (path !== '' && !one.startsWith(`${path}/`)) return false
       const rest = path === '' ? one : one.slice(path.length + 1)
       return folder.left === 0 && !there.has(below(path, rest.split('/')[0] ?? ''))
     }
-    const kept = (set: ReadonlySet<string>) => new Set([...set].filter((one) => !isGone(one)))
+    const remaining = (set: ReadonlySet<string>) => new Set([...set].filter((one) => !isRemoved(one)))
     for (const known of folders.keys())
-      if (known !== path && known !== '' && isGone(known)) folders.delete(known)
+      if (known !== path && known !== '' && isRemoved(known)) folders.delete(known)
     return {
       folders,
-      open: kept(tree.open),
-      marked: kept(tree.marked),
-      at: tree.at !== null && isGone(tree.at) ? null : tree.at,
+      open: remaining(tree.open),
+      marked: remaining(tree.marked),
+      at: tree.at !== null && isRemoved(tree.at) ? null : tree.at,
     }
   })
 }
