@@ -35,6 +35,73 @@ const SLEPT_MS = 30_000
 export default function SignedIn(props: { me: Me; onSignedOut: () => void; onStale: () => Promise<void> }) {
   const { me, onSignedOut, onStale } = props
   const [path, navigate] = useLocation()
+  const { chat, attachments, unsent } = useTabChat(me, path, onSignedOut)
+  useEffect(() => watchBrowser(chat), [chat])
+  useEffect(() => {
+    registerWorker().catch((error: unknown) =>
+      console.warn('There is no page for when one is offline.', error),
+    )
+    renewPush().catch((error: unknown) => console.warn('Pushes could not be renewed.', error))
+  }, [])
+  useEffect(() => {
+    attachments.start()
+    return () => attachments.stop()
+  }, [attachments])
+  useModelName(chat, me, props.onStale)
+  useNews(chat, (sessionId) => navigate(`/s/${sessionId}`))
+  const context = useMemo<ChatContext>(
+    () => ({ chat, attachments, unsent, me, renewMe: onStale, onSignedOut }),
+    [chat, attachments, unsent, me, onStale, onSignedOut],
+  )
+  const section = /^\/settings(?:\/([^/]*))?(?:\/([^/]*))?$/.exec(path)
+  // Settings lie over the chat that they were opened from, which is found as it was left.
+  const [chatPath, setChatPath] = useState<string | null>(null)
+  if (section === null && chatPath !== path) setChatPath(path)
+  return (
+    <ChatProvider value={context}>
+      <DocumentTitle settings={section !== null} />
+      <Toasts />
+      <Activity mode={section === null ? 'visible' : 'hidden'}>
+        <Layout>
+          <ChatRoutes path={chatPath ?? '/'} isGuest={me.role === 'guest'} />
+        </Layout>
+      </Activity>
+      {section !== null && (
+        <Suspense fallback={null}>
+          <SettingsPage
+            section={section[1]}
+            item={section[2]}
+            back={chatPath ?? '/'}
+            fromChat={chatPath !== null}
+            onLeave={() => navigate(chatPath ?? '/')}
+          />
+        </Suspense>
+      )}
+    </ChatProvider>
+  )
+}
+
+function ChatRoutes({ path, isGuest }: { path: string; isGuest: boolean }) {
+  return (
+    <Switch location={path}>
+      <Route path="/s/:sessionId">
+        {(params) => <ChatPage key={params.sessionId} sessionId={params.sessionId} />}
+      </Route>
+      <Route path="/snapshots/:id">
+        {({ id }) => (
+          <Suspense fallback={null}>
+            <SnapshotPage key={id} id={id} />
+          </Suspense>
+        )}
+      </Route>
+      <Route>{isGuest ? <GuestHome /> : <ChatPage sessionId={null} />}</Route>
+    </Switch>
+  )
+}
+
+/** Made once a tab: the chat, its attachments, and the storage of what is not sent. */
+function useTabChat(me: Me, path: string, onSignedOut: () => void) {
+  const [, navigate] = useLocation()
   const latest = useRef({ path, navigate, onSignedOut })
   useEffect(() => {
     latest.current = { path, navigate, onSignedOut }
@@ -71,61 +138,7 @@ export default function SignedIn(props: { me: Me; onSignedOut: () => void; onSta
         schedule: soon,
       }),
   )
-  useEffect(() => watchBrowser(chat), [chat])
-  useEffect(() => {
-    registerWorker().catch((error: unknown) =>
-      console.warn('There is no page for when one is offline.', error),
-    )
-    renewPush().catch((error: unknown) => console.warn('Pushes could not be renewed.', error))
-  }, [])
-  useEffect(() => {
-    attachments.start()
-    return () => attachments.stop()
-  }, [attachments])
-  useModelName(chat, me, props.onStale)
-  useNews(chat, (sessionId) => navigate(`/s/${sessionId}`))
-  const context = useMemo<ChatContext>(
-    () => ({ chat, attachments, unsent, me, renewMe: onStale, onSignedOut }),
-    [chat, attachments, unsent, me, onStale, onSignedOut],
-  )
-  const section = /^\/settings(?:\/([^/]*))?(?:\/([^/]*))?$/.exec(path)
-  // Settings lie over the chat that they were opened from, which is found as it was left.
-  const [chatPath, setChatPath] = useState<string | null>(null)
-  if (section === null && chatPath !== path) setChatPath(path)
-  return (
-    <ChatProvider value={context}>
-      <DocumentTitle settings={section !== null} />
-      <Toasts />
-      <Activity mode={section === null ? 'visible' : 'hidden'}>
-        <Layout>
-          <Switch location={chatPath ?? '/'}>
-            <Route path="/s/:sessionId">
-              {(params) => <ChatPage key={params.sessionId} sessionId={params.sessionId} />}
-            </Route>
-            <Route path="/snapshots/:id">
-              {({ id }) => (
-                <Suspense fallback={null}>
-                  <SnapshotPage key={id} id={id} />
-                </Suspense>
-              )}
-            </Route>
-            <Route>{me.role === 'guest' ? <GuestHome /> : <ChatPage sessionId={null} />}</Route>
-          </Switch>
-        </Layout>
-      </Activity>
-      {section !== null && (
-        <Suspense fallback={null}>
-          <SettingsPage
-            section={section[1]}
-            item={section[2]}
-            back={chatPath ?? '/'}
-            fromChat={chatPath !== null}
-            onLeave={() => navigate(chatPath ?? '/')}
-          />
-        </Suspense>
-      )}
-    </ChatProvider>
-  )
+  return { chat, attachments, unsent }
 }
 
 /**

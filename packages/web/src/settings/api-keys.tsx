@@ -32,10 +32,6 @@ const LIVES = [
 export function ApiKeys() {
   const [keys, setKeys] = useState<ApiKey[] | null>(null)
   const [fresh, setFresh] = useState<string | null>(null)
-  const { me } = useChat()
-  const [name, setName] = useState('')
-  const [scopes, setScopes] = useState<readonly KeyScope[]>(DEFAULT_KEY_SCOPES)
-  const [days, setDays] = useState(0)
   const { busy, problem, attempt } = useAttempt()
   const reload = async () => setKeys(await fetchKeys())
   const change = (work: () => Promise<void>) =>
@@ -48,112 +44,143 @@ export function ApiKeys() {
     // Once; both only set state.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [])
-  const create = (event: SubmitEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    void change(async () => {
-      const expiresInDays = days === 0 ? undefined : days
-      setFresh(await createKey({ name: name.trim(), scopes: [...scopes], expiresInDays }))
-      setName('')
-    })
-  }
   return (
     <div className="flex flex-col gap-3">
       {problem !== null && <Alert>{problem}</Alert>}
-      {fresh !== null && (
-        <div role="status" className="rounded-lg border border-waiting-line bg-waiting-wash p-3">
-          <p className="text-sm font-medium">Copy this key now. It is not shown again.</p>
-          <div className="mt-2 flex items-center gap-2 rounded-md border border-line bg-raised py-1 pr-1 pl-3">
-            <code data-testid="new-key" className="min-w-0 flex-1 text-xs [overflow-wrap:anywhere]">
-              {fresh}
-            </code>
-            <CopyButton text={fresh} what="key" />
-          </div>
-        </div>
-      )}
+      {fresh !== null && <FreshKey apiKey={fresh} />}
       {keys !== null && keys.length > 0 && (
         <ul className="divide-y divide-line rounded-lg border border-line">
           {keys.map((key) => (
-            <RevocableRow
+            <KeyRow
               key={key.id}
-              name={key.name}
-              title={<span className="block truncate text-sm font-medium">{key.name}</span>}
-              detail={
-                <>
-                  <code>{key.prefix}…</code> made {formatDate(key.createdAt)}
-                  {typeof key.lastUsedAt === 'number'
-                    ? `, last used ${formatDate(key.lastUsedAt)}`
-                    : ', never used'}
-                  {` · ${key.scopes.join(', ')} · `}
-                  {expiryWords(key.expiresAt)}
-                </>
-              }
-              act="Revoke"
+              apiKey={key}
               busy={busy}
-              onAct={() => void change(() => revokeKey(key.id))}
+              onRevoke={() => void change(() => revokeKey(key.id))}
             />
           ))}
         </ul>
       )}
-      <form
-        aria-label="New key"
-        onSubmit={create}
-        className="flex flex-col gap-3 rounded-lg border border-line p-3"
-      >
-        <div className="flex flex-wrap gap-2">
-          <label htmlFor="key-name" className="sr-only">
-            Name of the new key
-          </label>
-          <input
-            id="key-name"
-            className={cn(INPUT, 'min-w-0 flex-1 basis-48')}
-            placeholder="What is it for?"
-            value={name}
-            maxLength={100}
-            onChange={(event) => setName(event.target.value)}
-          />
-          <select
-            aria-label="How long it works"
-            className={cn(INPUT, 'w-auto')}
-            value={days}
-            onChange={({ target }) => setDays(Number(target.value))}
-          >
-            {LIVES.map(([value, words]) => (
-              <option key={value} value={value}>
-                {words}
-              </option>
-            ))}
-          </select>
-        </div>
-        <fieldset>
-          <legend className="mb-1 text-xs text-muted">What it may do</legend>
-          <div className="grid gap-x-4 gap-y-1 sm:grid-cols-2">
-            {SCOPES.filter((scope) => scope !== 'admin' || me.role === 'admin').map((scope) => (
-              <label
-                key={scope}
-                className="flex min-h-7 items-center gap-2.5 text-sm pointer-coarse:min-h-11"
-              >
-                <input
-                  type="checkbox"
-                  className="size-4 shrink-0 accent-accent"
-                  checked={scopes.includes(scope)}
-                  onChange={({ target }) =>
-                    setScopes(target.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))
-                  }
-                />
-                {SCOPE_WORDS[scope]}
-              </label>
-            ))}
-          </div>
-        </fieldset>
-        <Button
-          type="submit"
-          className="self-end"
-          disabled={busy || name.trim() === '' || scopes.length === 0}
-        >
-          Create key
-        </Button>
-      </form>
+      <NewKey busy={busy} change={change} onMade={setFresh} />
     </div>
+  )
+}
+
+function FreshKey({ apiKey }: { apiKey: string }) {
+  return (
+    <div role="status" className="rounded-lg border border-waiting-line bg-waiting-wash p-3">
+      <p className="text-sm font-medium">Copy this key now. It is not shown again.</p>
+      <div className="mt-2 flex items-center gap-2 rounded-md border border-line bg-raised py-1 pr-1 pl-3">
+        <code data-testid="new-key" className="min-w-0 flex-1 text-xs [overflow-wrap:anywhere]">
+          {apiKey}
+        </code>
+        <CopyButton text={apiKey} what="key" />
+      </div>
+    </div>
+  )
+}
+
+function KeyRow(props: { apiKey: ApiKey; busy: boolean; onRevoke: () => void }) {
+  const { apiKey: key } = props
+  return (
+    <RevocableRow
+      name={key.name}
+      title={<span className="block truncate text-sm font-medium">{key.name}</span>}
+      detail={
+        <>
+          <code>{key.prefix}…</code> made {formatDate(key.createdAt)}
+          {typeof key.lastUsedAt === 'number' ? `, last used ${formatDate(key.lastUsedAt)}` : ', never used'}
+          {` · ${key.scopes.join(', ')} · `}
+          {expiryWords(key.expiresAt)}
+        </>
+      }
+      act="Revoke"
+      busy={props.busy}
+      onAct={props.onRevoke}
+    />
+  )
+}
+
+function NewKey(props: {
+  busy: boolean
+  change: (work: () => Promise<void>) => Promise<void>
+  onMade: (key: string) => void
+}) {
+  const { busy, change } = props
+  const [name, setName] = useState('')
+  const [scopes, setScopes] = useState<readonly KeyScope[]>(DEFAULT_KEY_SCOPES)
+  const [days, setDays] = useState(0)
+  const create = (event: SubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    void change(async () => {
+      const expiresInDays = days === 0 ? undefined : days
+      props.onMade(await createKey({ name: name.trim(), scopes: [...scopes], expiresInDays }))
+      setName('')
+    })
+  }
+  return (
+    <form
+      aria-label="New key"
+      onSubmit={create}
+      className="flex flex-col gap-3 rounded-lg border border-line p-3"
+    >
+      <div className="flex flex-wrap gap-2">
+        <label htmlFor="key-name" className="sr-only">
+          Name of the new key
+        </label>
+        <input
+          id="key-name"
+          className={cn(INPUT, 'min-w-0 flex-1 basis-48')}
+          placeholder="What is it for?"
+          value={name}
+          maxLength={100}
+          onChange={(event) => setName(event.target.value)}
+        />
+        <select
+          aria-label="How long it works"
+          className={cn(INPUT, 'w-auto')}
+          value={days}
+          onChange={({ target }) => setDays(Number(target.value))}
+        >
+          {LIVES.map(([value, words]) => (
+            <option key={value} value={value}>
+              {words}
+            </option>
+          ))}
+        </select>
+      </div>
+      <ScopeChoice scopes={scopes} onChange={setScopes} />
+      <Button type="submit" className="self-end" disabled={busy || name.trim() === '' || scopes.length === 0}>
+        Create key
+      </Button>
+    </form>
+  )
+}
+
+function ScopeChoice(props: {
+  scopes: readonly KeyScope[]
+  onChange: (scopes: readonly KeyScope[]) => void
+}) {
+  const { scopes } = props
+  const { me } = useChat()
+  return (
+    <fieldset>
+      <legend className="mb-1 text-xs text-muted">What it may do</legend>
+      <div className="grid gap-x-4 gap-y-1 sm:grid-cols-2">
+        {SCOPES.filter((scope) => scope !== 'admin' || me.role === 'admin').map((scope) => (
+          <label key={scope} className="flex min-h-7 items-center gap-2.5 text-sm pointer-coarse:min-h-11">
+            <input
+              type="checkbox"
+              className="size-4 shrink-0 accent-accent"
+              checked={scopes.includes(scope)}
+              onChange={({ target }) =>
+                props.onChange(target.checked ? [...scopes, scope] : scopes.filter((one) => one !== scope))
+              }
+            />
+            {SCOPE_WORDS[scope]}
+          </label>
+        ))}
+      </div>
+    </fieldset>
   )
 }
 

@@ -4,7 +4,7 @@ import type { Project } from '@sandlot/shared/chat/chats'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import { Archive, ArrowLeft, ChevronRight, Ellipsis, Folder, FolderPlus, SquarePen } from 'lucide-react'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { type ReactNode, type RefObject, useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useChat, useChatState } from '../state/chat-context.ts'
 import { RenameDialog } from '../chat/chat-menu.tsx'
@@ -34,28 +34,20 @@ export function ChatList(props: {
   onPick: () => void
 }) {
   const { found, shared, onPick } = props
-  const { chat, me } = useChat()
+  const { chat } = useChat()
   const sessions = useChatState((state) => state.sessions)
   const more = useChatState((state) => state.nextPage !== null)
   const activeId = useChatState((state) => state.activeId)
-  const { projects, doomed, chosen } = useChatListState()
+  const { chosen } = useChatListState()
   const [inArchive, setInArchive] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
   /** `null`: a new one. */
   const [project, setProject] = useState<{ edited: Project | null; add?: string } | undefined>()
   const [renamed, setRenamed] = useState<string | null>(null)
   const deleteChats = useDeleteChats()
-  const isGuest = me.role === 'guest'
   usePinnedChats()
 
-  const groups = useMemo((): ListGroup[] => {
-    const shown = (sessions ?? []).filter(({ sessionId }) => !doomed.has(sessionId))
-    if (found !== null) return foundGroup(found, shown, doomed)
-    const listed = shown.filter(
-      ({ archived, owner }) => archived !== true && (!shared || owner !== undefined),
-    )
-    return listGroups(listed, shared || isGuest ? [] : (projects ?? []), Date.now())
-  }, [found, sessions, shared, doomed, projects, isGuest])
+  const groups = useGroups(found, shared)
   const item = (summary: SessionSummary) => (
     <SessionItem
       key={summary.sessionId}
@@ -74,24 +66,15 @@ export function ChatList(props: {
         <ArchiveList onBack={() => setInArchive(false)} item={item} />
       ) : (
         <>
-          {groups.map((group) =>
-            group.project === undefined ? (
-              <section key={group.key} aria-label={group.title}>
-                <h2 className="px-2.5 pt-4 pb-1 text-xs font-medium text-faint">{group.title}</h2>
-                <ul className="flex flex-col gap-px">{group.sessions.map(item)}</ul>
-              </section>
-            ) : (
-              <ProjectGroup
-                key={group.key}
-                project={group.project}
-                count={group.sessions.length}
-                onPick={onPick}
-                onEdit={(edited) => setProject({ edited })}
-              >
-                {group.sessions.map(item)}
-              </ProjectGroup>
-            ),
-          )}
+          {groups.map((group) => (
+            <Group
+              key={group.key}
+              group={group}
+              item={item}
+              onPick={onPick}
+              onEdit={(edited) => setProject({ edited })}
+            />
+          ))}
           {found === null && more && (
             <Button
               size="sm"
@@ -104,16 +87,10 @@ export function ChatList(props: {
           )}
           {problem !== null && <Alert>{problem}</Alert>}
           {found === null && sessions !== null && sessions.length > 0 && (
-            <div className="mt-4 flex flex-col border-t border-line pt-2">
-              {!isGuest && (
-                <FootButton icon={FolderPlus} onClick={() => setProject({ edited: null })}>
-                  New project
-                </FootButton>
-              )}
-              <FootButton icon={Archive} onClick={() => setInArchive(true)}>
-                Archive
-              </FootButton>
-            </div>
+            <ListFoot
+              onNewProject={() => setProject({ edited: null })}
+              onArchive={() => setInArchive(true)}
+            />
           )}
         </>
       )}
@@ -134,6 +111,61 @@ export function ChatList(props: {
         />
       )}
     </>
+  )
+}
+
+function Group(props: {
+  group: ListGroup
+  item: (summary: SessionSummary) => ReactNode
+  onPick: () => void
+  onEdit: (project: Project) => void
+}) {
+  const { group, item } = props
+  return group.project === undefined ? (
+    <section aria-label={group.title}>
+      <h2 className="px-2.5 pt-4 pb-1 text-xs font-medium text-faint">{group.title}</h2>
+      <ul className="flex flex-col gap-px">{group.sessions.map(item)}</ul>
+    </section>
+  ) : (
+    <ProjectGroup
+      project={group.project}
+      count={group.sessions.length}
+      onPick={props.onPick}
+      onEdit={props.onEdit}
+    >
+      {group.sessions.map(item)}
+    </ProjectGroup>
+  )
+}
+
+function useGroups(found: readonly SessionSummary[] | null, shared: boolean): ListGroup[] {
+  const { me } = useChat()
+  const sessions = useChatState((state) => state.sessions)
+  const { projects, doomed } = useChatListState()
+  const isGuest = me.role === 'guest'
+  return useMemo((): ListGroup[] => {
+    const shown = (sessions ?? []).filter(({ sessionId }) => !doomed.has(sessionId))
+    if (found !== null) return foundGroup(found, shown, doomed)
+    const listed = shown.filter(
+      ({ archived, owner }) => archived !== true && (!shared || owner !== undefined),
+    )
+    return listGroups(listed, shared || isGuest ? [] : (projects ?? []), Date.now())
+  }, [found, sessions, shared, doomed, projects, isGuest])
+}
+
+function ListFoot(props: { onNewProject: () => void; onArchive: () => void }) {
+  const { me } = useChat()
+  return (
+    <div className="mt-4 flex flex-col border-t border-line pt-2">
+      {me.role !== 'guest' && (
+        <FootButton icon={FolderPlus} onClick={props.onNewProject}>
+          New project
+        </FootButton>
+      )}
+      <FootButton icon={Archive} onClick={props.onArchive}>
+        Archive
+      </FootButton>
+    </div>
   )
 }
 
@@ -218,7 +250,7 @@ function Chosen(props: { chosen: ReadonlySet<string>; onDelete: (sessionIds: rea
   )
 }
 
-function ArchiveList(props: { onBack: () => void; item: (summary: SessionSummary) => React.ReactNode }) {
+function ArchiveList(props: { onBack: () => void; item: (summary: SessionSummary) => ReactNode }) {
   const sessions = useChatState((state) => state.sessions)
   const doomed = useChatListState((state) => state.doomed)
   const [problem, setProblem] = useState<string | null>(null)
@@ -264,23 +296,15 @@ function ProjectGroup(props: {
   count: number
   onPick: () => void
   onEdit: (project: Project) => void
-  children: React.ReactNode
+  children: ReactNode
 }) {
   const { project } = props
-  const { chat } = useChat()
   const [, navigate] = useLocation()
   const [folded, setFolded] = useFolded(project.id)
   const [removing, setRemoving] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
   const host = useRef<HTMLElement>(null)
-  useEffect(() => {
-    if (folded) return
-    // Without them the list is only shorter.
-    fetchOfProject(project.id).then(
-      ({ sessions }) => chat.addListed(sessions),
-      () => undefined,
-    )
-  }, [chat, folded, project.id])
+  useChatsOfProject(project.id, folded)
   const begin = () => {
     beginIn(project.id)
     navigate('/')
@@ -292,21 +316,7 @@ function ProjectGroup(props: {
   return (
     <section ref={host} aria-label={project.name} className="group/project pt-2">
       <div className="relative flex items-center rounded-lg hover:bg-hover">
-        <button
-          type="button"
-          aria-expanded={!folded}
-          onClick={() => setFolded(!folded)}
-          className="flex min-h-8 min-w-0 flex-1 items-center gap-2 rounded-lg px-2.5 text-left text-sm pointer-coarse:min-h-11"
-        >
-          <Folder className="size-4 shrink-0 text-faint" aria-hidden />
-          <h2 dir="auto" className="min-w-0 truncate font-medium">
-            <Revealed text={project.name} />
-          </h2>
-          <ChevronRight
-            className={cn('size-3.5 shrink-0 text-faint transition-transform', !folded && 'rotate-90')}
-            aria-hidden
-          />
-        </button>
+        <FoldButton name={project.name} folded={folded} onFold={setFolded} />
         <button
           type="button"
           aria-label={`New chat in ${project.name}`}
@@ -316,29 +326,12 @@ function ProjectGroup(props: {
         >
           <SquarePen className="size-4" aria-hidden />
         </button>
-        <Menu.Root>
-          <Menu.Trigger
-            aria-label={`More about the project ${project.name}`}
-            className="mr-1 inline-flex size-7 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
-          >
-            <Ellipsis className="size-4" aria-hidden />
-          </Menu.Trigger>
-          <Menu.Portal container={host}>
-            <Menu.Positioner positionMethod="fixed" side="bottom" align="end" sideOffset={4} className="z-50">
-              <Menu.Popup className="popup min-w-40 rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
-                <Menu.Item className={ITEM} onClick={() => props.onEdit(project)}>
-                  Edit…
-                </Menu.Item>
-                <Menu.Item
-                  className={cn(ITEM, 'text-failed data-highlighted:bg-failed-wash')}
-                  onClick={() => setRemoving(true)}
-                >
-                  Remove project…
-                </Menu.Item>
-              </Menu.Popup>
-            </Menu.Positioner>
-          </Menu.Portal>
-        </Menu.Root>
+        <ProjectMenu
+          project={project}
+          host={host}
+          onEdit={() => props.onEdit(project)}
+          onRemove={() => setRemoving(true)}
+        />
       </div>
       {problem !== null && <Alert>{problem}</Alert>}
       {!folded &&
@@ -363,7 +356,75 @@ function ProjectGroup(props: {
   )
 }
 
-/** Kept in this browser. */
+function FoldButton(props: { name: string; folded: boolean; onFold: (folded: boolean) => void }) {
+  const { name, folded } = props
+  return (
+    <button
+      type="button"
+      aria-expanded={!folded}
+      onClick={() => props.onFold(!folded)}
+      className="flex min-h-8 min-w-0 flex-1 items-center gap-2 rounded-lg px-2.5 text-left text-sm pointer-coarse:min-h-11"
+    >
+      <Folder className="size-4 shrink-0 text-faint" aria-hidden />
+      <h2 dir="auto" className="min-w-0 truncate font-medium">
+        <Revealed text={name} />
+      </h2>
+      <ChevronRight
+        className={cn('size-3.5 shrink-0 text-faint transition-transform', !folded && 'rotate-90')}
+        aria-hidden
+      />
+    </button>
+  )
+}
+
+function ProjectMenu(props: {
+  project: Project
+  host: RefObject<HTMLElement | null>
+  onEdit: () => void
+  onRemove: () => void
+}) {
+  const { project, host } = props
+  return (
+    <Menu.Root>
+      <Menu.Trigger
+        aria-label={`More about the project ${project.name}`}
+        className="mr-1 inline-flex size-7 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
+      >
+        <Ellipsis className="size-4" aria-hidden />
+      </Menu.Trigger>
+      <Menu.Portal container={host}>
+        <Menu.Positioner positionMethod="fixed" side="bottom" align="end" sideOffset={4} className="z-50">
+          <Menu.Popup className="popup min-w-40 rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
+            <Menu.Item className={ITEM} onClick={props.onEdit}>
+              Edit…
+            </Menu.Item>
+            <Menu.Item
+              className={cn(ITEM, 'text-failed data-highlighted:bg-failed-wash')}
+              onClick={props.onRemove}
+            >
+              Remove project…
+            </Menu.Item>
+          </Menu.Popup>
+        </Menu.Positioner>
+      </Menu.Portal>
+    </Menu.Root>
+  )
+}
+
+/** Chats of an open project, however old they are. */
+function useChatsOfProject(id: string, folded: boolean): void {
+  const { chat } = useChat()
+  useEffect(() => {
+    if (folded) return
+    // Without them the list is only shorter.
+    fetchOfProject(id).then(
+      ({ sessions }) => chat.addListed(sessions),
+      () => undefined,
+    )
+  }, [chat, folded, id])
+}
+
+/** Stored in this browser. */
 function useFolded(id: string): [boolean, (folded: boolean) => void] {
   const read = () => (browserStorage('local').get(FOLDED_KEY) ?? '').split(' ')
   const [folded, setFolded] = useState(() => read().includes(id))

@@ -19,24 +19,22 @@ export function ProjectDialog(props: {
   onSaved: (project: Project) => void
 }) {
   const { project } = props
-  const { me } = useChat()
-  const [said, setSaid] = useState<NewProject>({
+  const [values, setValues] = useState<NewProject>({
     name: project?.name ?? '',
     folder: project?.folder ?? '',
     instructions: project?.instructions ?? '',
     mode: project?.mode ?? null,
     model: project?.model ?? null,
   })
-  const set = (change: Partial<NewProject>) => setSaid({ ...said, ...change })
+  const set = (change: Partial<NewProject>) => setValues({ ...values, ...change })
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    const checked = newProject.safeParse(said)
+    const checked = newProject.safeParse(values)
     if (!checked.success) throw new Error(checked.error.issues[0]?.message ?? 'This cannot be kept.')
     const stored = await saveProject(checked.data, project?.id)
     await loadProjects()
     props.onSaved(stored)
     props.onClose()
   })
-  const models = me.models ?? []
   return (
     <TitledDialog
       title={project === null ? 'New project' : 'Project'}
@@ -47,59 +45,8 @@ export function ProjectDialog(props: {
       <form onSubmit={onSubmit} className="flex min-h-0 flex-col">
         <div className="flex min-h-0 flex-col gap-4 overflow-y-auto p-5">
           {problem !== null && <Alert>{problem}</Alert>}
-          <Field
-            label="Name"
-            value={said.name}
-            maxLength={100}
-            required
-            autoComplete="off"
-            onChange={({ target }) => set({ name: target.value })}
-          />
-          <Field
-            label="Folder in your workspace"
-            hint="Chats of this project work there. Left empty: the workspace itself."
-            placeholder="projects/garden"
-            value={said.folder}
-            maxLength={300}
-            autoComplete="off"
-            onChange={({ target }) => set({ folder: target.value })}
-          />
-          <Labelled label="Instructions">
-            {(id) => (
-              <textarea
-                id={id}
-                dir="auto"
-                rows={5}
-                value={said.instructions}
-                maxLength={MAX_INSTRUCTION_BYTES}
-                placeholder="What the agent keeps to in these chats, after your own instructions."
-                onChange={({ target }) => set({ instructions: target.value })}
-                className={`${INPUT} h-auto resize-y py-2`}
-              />
-            )}
-          </Labelled>
-          <div className="grid grid-cols-2 gap-4 max-sm:grid-cols-1">
-            <Choice
-              label="New chats begin in"
-              value={said.mode ?? ''}
-              options={[
-                ['', 'The usual mode'],
-                // A mode chosen before a ceiling was set stays; the agent lowers it.
-                ...MODES.filter((mode) => mode === said.mode || isWithin(me.modeCeiling, mode)).map(
-                  (mode) => [mode, MODE_WORDS[mode].name] as const,
-                ),
-              ]}
-              onChange={(mode) => set({ mode: MODES.find((one) => one === mode) ?? null })}
-            />
-            {models.length > 1 && (
-              <Choice
-                label="and ask"
-                value={said.model ?? ''}
-                options={[['', 'The usual model'], ...models.map(({ name }) => [name, name] as const)]}
-                onChange={(model) => set({ model: model === '' ? null : model })}
-              />
-            )}
-          </div>
+          <ProjectFields values={values} onChange={set} />
+          <NewChats values={values} onChange={set} />
         </div>
         <div className="flex justify-end gap-2 border-t border-line px-5 py-3">
           <Button className="max-md:h-11" onClick={props.onClose}>
@@ -109,12 +56,85 @@ export function ProjectDialog(props: {
             type="submit"
             variant="primary"
             className="max-md:h-11"
-            disabled={busy || said.name.trim() === ''}
+            disabled={busy || values.name.trim() === ''}
           >
             {project === null ? 'Create' : 'Save'}
           </Button>
         </div>
       </form>
     </TitledDialog>
+  )
+}
+
+interface FieldsProps {
+  values: NewProject
+  onChange: (change: Partial<NewProject>) => void
+}
+
+function ProjectFields({ values, onChange }: FieldsProps) {
+  return (
+    <>
+      <Field
+        label="Name"
+        value={values.name}
+        maxLength={100}
+        required
+        autoComplete="off"
+        onChange={({ target }) => onChange({ name: target.value })}
+      />
+      <Field
+        label="Folder in your workspace"
+        hint="Chats of this project work there. Left empty: the workspace itself."
+        placeholder="projects/garden"
+        value={values.folder}
+        maxLength={300}
+        autoComplete="off"
+        onChange={({ target }) => onChange({ folder: target.value })}
+      />
+      <Labelled label="Instructions">
+        {(id) => (
+          <textarea
+            id={id}
+            dir="auto"
+            rows={5}
+            value={values.instructions}
+            maxLength={MAX_INSTRUCTION_BYTES}
+            placeholder="What the agent keeps to in these chats, after your own instructions."
+            onChange={({ target }) => onChange({ instructions: target.value })}
+            className={`${INPUT} h-auto resize-y py-2`}
+          />
+        )}
+      </Labelled>
+    </>
+  )
+}
+
+/** Mode and model of chats that begin in the project. */
+function NewChats({ values, onChange }: FieldsProps) {
+  const { me } = useChat()
+  const models = me.models ?? []
+  return (
+    <div className="grid grid-cols-2 gap-4 max-sm:grid-cols-1">
+      <Choice
+        label="New chats begin in"
+        value={values.mode ?? ''}
+        options={[
+          ['', 'The usual mode'],
+          // A mode chosen before a ceiling was set stays; the agent lowers it.
+          ...MODES.filter((mode) => mode === values.mode || isWithin(me.modeCeiling, mode)).map(
+            (mode) => [mode, MODE_WORDS[mode].name] as const,
+          ),
+        ]}
+        onChange={(mode) => onChange({ mode: MODES.find((one) => one === mode) ?? null })}
+      />
+      {models.length > 1 && (
+        <Choice
+          label="and ask"
+          value={values.model ?? ''}
+          options={[['', 'The usual model'], ...models.map(({ name }) => [name, name] as const)]}
+          onChange={(model) => onChange({ model: model === '' ? null : model })}
+        />
+      )}
+    </div>
   )
 }

@@ -40,9 +40,8 @@ export function SessionMenu(props: {
   onNewProject: (sessionId: string) => void
 }) {
   const { summary, host } = props
-  const { sessionId, owner, pinned, archived, unread, running } = summary
+  const { sessionId, owner, pinned, archived } = summary
   const { me } = useChat()
-  const projects = useChatListState((state) => state.projects)
   const sessionIds = [sessionId]
   const isOwn = owner === undefined && me.role !== 'guest'
   return (
@@ -67,46 +66,8 @@ export function SessionMenu(props: {
                 Rename…
               </Item>
             )}
-            {isOwn && (
-              <Menu.SubmenuRoot>
-                <Menu.SubmenuTrigger className={ITEM}>
-                  <Folder className="size-4 text-muted" aria-hidden />
-                  <span className="flex-1">Project</span>
-                  <ChevronRight className="size-4 text-faint" aria-hidden />
-                </Menu.SubmenuTrigger>
-                <Menu.Portal container={host}>
-                  <Menu.Positioner positionMethod="fixed" alignOffset={-6} sideOffset={-4} className="z-50">
-                    <Menu.Popup className={POPUP}>
-                      {(projects ?? []).map(({ id, name }) => (
-                        <Item
-                          key={id}
-                          icon={summary.project === id ? Check : Folder}
-                          onClick={() =>
-                            void mark({ sessionIds, project: summary.project === id ? null : id })
-                          }
-                        >
-                          <span dir="auto" className="max-w-48 truncate">
-                            <Revealed text={name} />
-                          </span>
-                          {summary.project === id && <span className="sr-only">, take it out</span>}
-                        </Item>
-                      ))}
-                      <Item icon={FolderPlus} onClick={() => props.onNewProject(sessionId)}>
-                        New project…
-                      </Item>
-                    </Menu.Popup>
-                  </Menu.Positioner>
-                </Menu.Portal>
-              </Menu.SubmenuRoot>
-            )}
-            {summary.endedAt !== undefined && !running && (
-              <Item
-                icon={unread ? MailOpen : Mail}
-                onClick={() => void mark({ sessionIds, seen: unread === true })}
-              >
-                {unread ? 'Mark as read' : 'Mark as unread'}
-              </Item>
-            )}
+            {isOwn && <ProjectSubmenu summary={summary} host={host} onNewProject={props.onNewProject} />}
+            <ReadItem summary={summary} />
             <Item
               icon={archived ? ArchiveRestore : Archive}
               onClick={() => void mark({ sessionIds, archived: archived !== true })}
@@ -129,6 +90,61 @@ export function SessionMenu(props: {
         </Menu.Positioner>
       </Menu.Portal>
     </Menu.Root>
+  )
+}
+
+function ReadItem({ summary }: { summary: SessionSummary }) {
+  const { sessionId, endedAt, running, unread } = summary
+  if (endedAt === undefined || running) return null
+  return (
+    <Item
+      icon={unread ? MailOpen : Mail}
+      onClick={() => void mark({ sessionIds: [sessionId], seen: unread === true })}
+    >
+      {unread ? 'Mark as read' : 'Mark as unread'}
+    </Item>
+  )
+}
+
+function ProjectSubmenu(props: {
+  summary: SessionSummary
+  host: RefObject<HTMLElement | null>
+  onNewProject: (sessionId: string) => void
+}) {
+  const { summary, host } = props
+  const { sessionId } = summary
+  const projects = useChatListState((state) => state.projects)
+  return (
+    <Menu.SubmenuRoot>
+      <Menu.SubmenuTrigger className={ITEM}>
+        <Folder className="size-4 text-muted" aria-hidden />
+        <span className="flex-1">Project</span>
+        <ChevronRight className="size-4 text-faint" aria-hidden />
+      </Menu.SubmenuTrigger>
+      <Menu.Portal container={host}>
+        <Menu.Positioner positionMethod="fixed" alignOffset={-6} sideOffset={-4} className="z-50">
+          <Menu.Popup className={POPUP}>
+            {(projects ?? []).map(({ id, name }) => (
+              <Item
+                key={id}
+                icon={summary.project === id ? Check : Folder}
+                onClick={() =>
+                  void mark({ sessionIds: [sessionId], project: summary.project === id ? null : id })
+                }
+              >
+                <span dir="auto" className="max-w-48 truncate">
+                  <Revealed text={name} />
+                </span>
+                {summary.project === id && <span className="sr-only">, take it out</span>}
+              </Item>
+            ))}
+            <Item icon={FolderPlus} onClick={() => props.onNewProject(sessionId)}>
+              New project…
+            </Item>
+          </Menu.Popup>
+        </Menu.Positioner>
+      </Menu.Portal>
+    </Menu.SubmenuRoot>
   )
 }
 

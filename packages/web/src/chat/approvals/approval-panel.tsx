@@ -43,7 +43,7 @@ export function ApprovalPanel(props: {
 }) {
   const { call, sessionId } = props
   const { chat } = useChat()
-  const { access, mayApprove } = useReading()
+  const { mayApprove } = useReading()
   const online = useChatState((state) => state.connection.status === 'open')
   const [answered, setAnswered] = useState(false)
   const [explaining, setExplaining] = useState(false)
@@ -56,13 +56,6 @@ export function ApprovalPanel(props: {
   const approval = call.approval
   if (approval === undefined) return null
   const options = approval.options.toSorted((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))
-  const plain = options.filter(({ remembers }) => remembers === undefined)
-  const remembering = options.flatMap((option) => {
-    const { remembers } = option
-    // Rules are their owner's.
-    return remembers === undefined || access !== 'own' ? [] : [{ ...option, remembers }]
-  })
-  const own = useOwnKeys()
   const reject = options.find((option) => option.kind === 'reject_once')
   const allow = options.find((option) => option.kind === 'allow_once')
   const answer = (option: PermissionOption, why?: string) => {
@@ -93,45 +86,78 @@ export function ApprovalPanel(props: {
           onClose={() => setExplaining(false)}
         />
       ) : (
-        <div className="flex flex-wrap items-center gap-1.5">
-          {plain.map((option) => (
-            <Button
-              key={option.optionId}
-              variant={VARIANT[option.kind]}
-              disabled={answered}
-              className="h-8 px-3 pointer-coarse:flex-1"
-              data-option-kind={option.kind}
-              onClick={() => answer(option)}
-            >
-              {option.name}
-              {props.keyed && option.kind === 'allow_once' && <Kbd keys={keysOf('allow', own)} />}
-              {props.keyed && option.kind === 'reject_once' && <Kbd keys={keysOf('reject', own)} />}
-            </Button>
-          ))}
-          {allow !== undefined && (
-            <Button
-              disabled={answered || access === 'watch'}
-              className="h-8 px-3 pointer-coarse:flex-1"
-              title="Change the call, then allow it"
-              onClick={() => setEditing(true)}
-            >
-              <SquarePen className="size-3.5" aria-hidden />
-              Edit
-            </Button>
-          )}
-          <ApprovalMenu
-            options={remembering}
-            disabled={answered}
-            onAnswer={(option) => answer(option)}
-            onExplain={reject === undefined ? undefined : () => setExplaining(true)}
-          />
-          {access === 'watch' && (
-            <span className="text-xs text-muted">As you watch, you allow or deny it as it is.</span>
-          )}
-          {props.marked && <span className="text-xs text-muted">Press the keys again to answer</span>}
-        </div>
+        <Answers
+          {...props}
+          options={options}
+          disabled={answered}
+          onAnswer={answer}
+          onEdit={() => setEditing(true)}
+          onExplain={() => setExplaining(true)}
+        />
       )}
       <ApprovalNote expiresAt={approval.expiresAt} answered={answered} online={online} />
+    </div>
+  )
+}
+
+/** `keyed` and `marked` are those of the panel. */
+function Answers(props: {
+  options: readonly PermissionOption[]
+  disabled: boolean
+  keyed: boolean
+  marked: boolean
+  onAnswer: (option: PermissionOption) => void
+  onEdit: () => void
+  onExplain: () => void
+}) {
+  const { options, disabled } = props
+  const { access } = useReading()
+  const plain = options.filter(({ remembers }) => remembers === undefined)
+  const remembering = options.flatMap((option) => {
+    const { remembers } = option
+    // Rules are their owner's.
+    return remembers === undefined || access !== 'own' ? [] : [{ ...option, remembers }]
+  })
+  const own = useOwnKeys()
+  const allow = options.find((option) => option.kind === 'allow_once')
+  const reject = options.find((option) => option.kind === 'reject_once')
+  return (
+    <div className="flex flex-wrap items-center gap-1.5">
+      {plain.map((option) => (
+        <Button
+          key={option.optionId}
+          variant={VARIANT[option.kind]}
+          disabled={disabled}
+          className="h-8 px-3 pointer-coarse:flex-1"
+          data-option-kind={option.kind}
+          onClick={() => props.onAnswer(option)}
+        >
+          {option.name}
+          {props.keyed && option.kind === 'allow_once' && <Kbd keys={keysOf('allow', own)} />}
+          {props.keyed && option.kind === 'reject_once' && <Kbd keys={keysOf('reject', own)} />}
+        </Button>
+      ))}
+      {allow !== undefined && (
+        <Button
+          disabled={disabled || access === 'watch'}
+          className="h-8 px-3 pointer-coarse:flex-1"
+          title="Change the call, then allow it"
+          onClick={props.onEdit}
+        >
+          <SquarePen className="size-3.5" aria-hidden />
+          Edit
+        </Button>
+      )}
+      <ApprovalMenu
+        options={remembering}
+        disabled={disabled}
+        onAnswer={(option) => props.onAnswer(option)}
+        onExplain={reject === undefined ? undefined : props.onExplain}
+      />
+      {access === 'watch' && (
+        <span className="text-xs text-muted">As you watch, you allow or deny it as it is.</span>
+      )}
+      {props.marked && <span className="text-xs text-muted">Press the keys again to answer</span>}
     </div>
   )
 }

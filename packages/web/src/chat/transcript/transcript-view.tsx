@@ -77,42 +77,16 @@ export function TranscriptView(props: {
   /** The call that a key has brought into view. */
   marked: string | null
 }) {
-  const { sessionId, view, transcript, marked } = props
-  const { chat } = useChat()
+  const { sessionId, view, transcript } = props
   const { entries, prompt } = transcript
   const log = useRef<HTMLDivElement>(null)
   const [sight] = useState(() => new Sight())
   const [remembered] = useState(() => new Map<string, boolean>())
   const [cutter] = useState(() => new Blocks())
-  const [editing, setEditing] = useState<string | null>(null)
   const rows = useMemo(() => withRuns(entries), [entries])
   const blocks = useMemo(() => cutter.cut(rows), [cutter, rows])
   const sending = props.outbox.some((message) => message.problem === undefined)
-  // A message on its way is the next try.
-  const said = useMemo(() => (sending ? null : lastSaid(entries)), [entries, sending])
-  const waiting = useSame(pendingApprovals(transcript).map(({ id }) => id))
-  const keyed = pendingApprovals(transcript).find(asksApproval)?.id
-  const wanted = useWantedRow(rows, log)
-  useWantedBranch(view.transcript, transcript)
-  const promptId = prompt?.id
-  const newest = promptId === undefined ? newestAnswer(entries) : undefined
-  const shared = useMemo<Shared>(
-    () => ({
-      sessionId: sessionId ?? '',
-      promptId,
-      waiting,
-      keyed,
-      marked,
-      wanted: wanted.entry,
-      newest,
-      retry: said,
-      editing,
-      setEditing,
-    }),
-    [sessionId, promptId, waiting, keyed, marked, wanted.entry, newest, said, editing],
-  )
-  const isPinned = ({ id }: Row) =>
-    id === wanted.row || id === marked || id === editing || waiting.includes(id)
+  const { shared, isPinned } = useShared(props, rows, log, sending)
   return (
     <RememberedProvider value={remembered}>
       <div
@@ -148,13 +122,7 @@ export function TranscriptView(props: {
         <div className="pt-3 empty:hidden">
           <ActivityLine transcript={transcript} sending={sending && props.online} stopping={props.stopping} />
         </div>
-        {view.notifications.map((notification) => (
-          <NotificationRow
-            key={notification.id}
-            notification={notification}
-            onDismiss={() => sessionId !== null && chat.dismissNotification(sessionId, notification.id)}
-          />
-        ))}
+        <Notifications sessionId={sessionId} view={view} />
       </div>
     </RememberedProvider>
   )
@@ -179,6 +147,58 @@ interface Shared {
   /** The message that its author changes. */
   editing: string | null
   setEditing: (messageId: string | null) => void
+}
+
+function useShared(
+  props: { sessionId: string | null; view: SessionView; transcript: Transcript; marked: string | null },
+  rows: readonly Row[],
+  log: RefObject<HTMLDivElement | null>,
+  sending: boolean,
+) {
+  const { sessionId, view, transcript, marked } = props
+  const { entries, prompt } = transcript
+  const [editing, setEditing] = useState<string | null>(null)
+  // A message on its way is the next try.
+  const said = useMemo(() => (sending ? null : lastSaid(entries)), [entries, sending])
+  const waiting = useSame(pendingApprovals(transcript).map(({ id }) => id))
+  const keyed = pendingApprovals(transcript).find(asksApproval)?.id
+  const wanted = useWantedRow(rows, log)
+  useWantedBranch(view.transcript, transcript)
+  const promptId = prompt?.id
+  const newest = promptId === undefined ? newestAnswer(entries) : undefined
+  const shared = useMemo<Shared>(
+    () => ({
+      sessionId: sessionId ?? '',
+      promptId,
+      waiting,
+      keyed,
+      marked,
+      wanted: wanted.entry,
+      newest,
+      retry: said,
+      editing,
+      setEditing,
+    }),
+    [sessionId, promptId, waiting, keyed, marked, wanted.entry, newest, said, editing],
+  )
+  const isPinned = ({ id }: Row) =>
+    id === wanted.row || id === marked || id === editing || waiting.includes(id)
+  return { shared, isPinned }
+}
+
+function Notifications({ sessionId, view }: { sessionId: string | null; view: SessionView }) {
+  const { chat } = useChat()
+  return (
+    <>
+      {view.notifications.map((notification) => (
+        <NotificationRow
+          key={notification.id}
+          notification={notification}
+          onDismiss={() => sessionId !== null && chat.dismissNotification(sessionId, notification.id)}
+        />
+      ))}
+    </>
+  )
 }
 
 /** `isTail`: its rows are announced. `isPinned`: drawn wherever the reader is. */

@@ -16,15 +16,10 @@ import { EndpointForm } from './endpoint-form.tsx'
 export function ModelsSection() {
   const { renewMe } = useChat()
   const [view, setView] = useState<ModelsView | null>(null)
-  /** An endpoint, or a new one. Null: no form is open. */
-  const [edited, setEdited] = useState<EndpointView | 'new' | null>(null)
-  const [doomed, setDoomed] = useState<string | null>(null)
   const { busy, problem, attempt } = useAttempt()
   useOnShow(() => void attempt(async () => setView(await fetchModels())))
   const changed = (now: ModelsView) => {
     setView(now)
-    setEdited(null)
-    setDoomed(null)
     // The composer names the model.
     void renewMe()
   }
@@ -39,97 +34,127 @@ export function ModelsSection() {
   return (
     <div className="flex flex-col gap-10">
       {problem !== null && <Alert>{problem}</Alert>}
-      <Part
-        title="Endpoints"
-        text="Anything that speaks the OpenAI API. A key goes to the agent once, is stored encrypted, and is never shown again."
-      >
-        {view.main.demo && (
-          <p className="text-sm text-muted">
-            None yet, so the built-in demo answers: it follows a script. Add one, and everybody uses it from
-            their next message on.
-          </p>
-        )}
-        {view.endpoints.length > 0 && (
-          <ul aria-label="Endpoints" className="divide-y divide-line rounded-lg border border-line">
-            {view.endpoints.map((endpoint) =>
-              edited !== null && edited !== 'new' && edited.id === endpoint.id ? (
-                <li key={endpoint.id} className="p-3">
-                  <EndpointForm endpoint={edited} onSaved={changed} onLeave={() => setEdited(null)} />
-                </li>
-              ) : (
-                <EndpointLine
-                  key={endpoint.id}
-                  endpoint={endpoint}
-                  main={view.main.name}
-                  known={view.knownPrices}
-                  doomed={doomed === endpoint.id}
-                  busy={busy}
-                  onEdit={() => setEdited(endpoint)}
-                  onDoom={(on) => setDoomed(on ? endpoint.id : null)}
-                  onRemove={() =>
-                    void attempt(async () => {
-                      changed(await removeEndpoint(endpoint.id))
-                      showToast(`${endpoint.name} is removed.`)
-                    })
-                  }
-                />
-              ),
-            )}
-          </ul>
-        )}
-        {edited === 'new' ? (
-          <div className="rounded-lg border border-line p-3">
-            <EndpointForm endpoint={null} onSaved={changed} onLeave={() => setEdited(null)} />
-          </div>
-        ) : (
-          <div>
-            <Button variant={view.main.demo ? 'primary' : 'secondary'} onClick={() => setEdited('new')}>
-              <Plus className="size-4" aria-hidden /> Add an endpoint
-            </Button>
-          </div>
-        )}
-      </Part>
-      <Part
-        title="Prices and people"
-        text="Prices are in US dollars for a million tokens, and hold from the next message on; what is past keeps its cost. Without a price the cost is unknown."
-      >
-        <p className="text-sm text-muted">
-          Everybody may use all models, unless a{' '}
-          <Link
-            href="/settings/teams"
-            className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
-          >
-            team
-          </Link>{' '}
-          or a{' '}
-          <Link
-            href="/settings/people"
-            className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
-          >
-            person
-          </Link>{' '}
-          is given a list of its own.
-        </p>
-      </Part>
-      {view.configured.length > 0 && (
-        <Part
-          title="From the configuration"
-          text="Set by the environment and the configuration file, and changed there. They come first."
-        >
-          <ul aria-label="Configured models" className="divide-y divide-line rounded-lg border border-line">
-            {view.configured.map(({ name, address, price }) => (
-              <li key={name} className="flex min-h-11 flex-wrap items-center gap-x-3 px-3 py-2 text-sm">
-                <span className="font-medium [overflow-wrap:anywhere]">{name}</span>
-                <span className="min-w-0 flex-1 text-xs text-muted [overflow-wrap:anywhere]">
-                  {address} · {priceWords(price)}
-                </span>
-                {name === view.main.name && <MainMark />}
-              </li>
-            ))}
-          </ul>
-        </Part>
-      )}
+      <EndpointsPart view={view} busy={busy} attempt={attempt} onChanged={changed} />
+      <PricesPart />
+      {view.configured.length > 0 && <ConfiguredPart view={view} />}
     </div>
+  )
+}
+
+function EndpointsPart(props: {
+  view: ModelsView
+  busy: boolean
+  attempt: ReturnType<typeof useAttempt>['attempt']
+  onChanged: (now: ModelsView) => void
+}) {
+  const { view, busy, attempt } = props
+  /** An endpoint, or a new one. Null: no form is open. */
+  const [edited, setEdited] = useState<EndpointView | 'new' | null>(null)
+  const [doomed, setDoomed] = useState<string | null>(null)
+  const changed = (now: ModelsView) => {
+    props.onChanged(now)
+    setEdited(null)
+    setDoomed(null)
+  }
+  return (
+    <Part
+      title="Endpoints"
+      text="Anything that speaks the OpenAI API. A key goes to the agent once, is stored encrypted, and is never shown again."
+    >
+      {view.main.demo && (
+        <p className="text-sm text-muted">
+          None yet, so the built-in demo answers: it follows a script. Add one, and everybody uses it from
+          their next message on.
+        </p>
+      )}
+      {view.endpoints.length > 0 && (
+        <ul aria-label="Endpoints" className="divide-y divide-line rounded-lg border border-line">
+          {view.endpoints.map((endpoint) =>
+            edited !== null && edited !== 'new' && edited.id === endpoint.id ? (
+              <li key={endpoint.id} className="p-3">
+                <EndpointForm endpoint={edited} onSaved={changed} onLeave={() => setEdited(null)} />
+              </li>
+            ) : (
+              <EndpointLine
+                key={endpoint.id}
+                endpoint={endpoint}
+                main={view.main.name}
+                known={view.knownPrices}
+                doomed={doomed === endpoint.id}
+                busy={busy}
+                onEdit={() => setEdited(endpoint)}
+                onDoom={(on) => setDoomed(on ? endpoint.id : null)}
+                onRemove={() =>
+                  void attempt(async () => {
+                    changed(await removeEndpoint(endpoint.id))
+                    showToast(`${endpoint.name} is removed.`)
+                  })
+                }
+              />
+            ),
+          )}
+        </ul>
+      )}
+      {edited === 'new' ? (
+        <div className="rounded-lg border border-line p-3">
+          <EndpointForm endpoint={null} onSaved={changed} onLeave={() => setEdited(null)} />
+        </div>
+      ) : (
+        <div>
+          <Button variant={view.main.demo ? 'primary' : 'secondary'} onClick={() => setEdited('new')}>
+            <Plus className="size-4" aria-hidden /> Add an endpoint
+          </Button>
+        </div>
+      )}
+    </Part>
+  )
+}
+
+function PricesPart() {
+  return (
+    <Part
+      title="Prices and people"
+      text="Prices are in US dollars for a million tokens, and hold from the next message on; what is past keeps its cost. Without a price the cost is unknown."
+    >
+      <p className="text-sm text-muted">
+        Everybody may use all models, unless a{' '}
+        <Link
+          href="/settings/teams"
+          className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+        >
+          team
+        </Link>{' '}
+        or a{' '}
+        <Link
+          href="/settings/people"
+          className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
+        >
+          person
+        </Link>{' '}
+        is given a list of its own.
+      </p>
+    </Part>
+  )
+}
+
+function ConfiguredPart({ view }: { view: ModelsView }) {
+  return (
+    <Part
+      title="From the configuration"
+      text="Set by the environment and the configuration file, and changed there. They come first."
+    >
+      <ul aria-label="Configured models" className="divide-y divide-line rounded-lg border border-line">
+        {view.configured.map(({ name, address, price }) => (
+          <li key={name} className="flex min-h-11 flex-wrap items-center gap-x-3 px-3 py-2 text-sm">
+            <span className="font-medium [overflow-wrap:anywhere]">{name}</span>
+            <span className="min-w-0 flex-1 text-xs text-muted [overflow-wrap:anywhere]">
+              {address} · {priceWords(price)}
+            </span>
+            {name === view.main.name && <MainMark />}
+          </li>
+        ))}
+      </ul>
+    </Part>
   )
 }
 

@@ -22,55 +22,9 @@ export function UploadBar() {
   const [asking] = conflicts
   return (
     <div data-testid="uploads" className="border-t border-line bg-panel text-sm">
-      {asking !== undefined && (
-        <div
-          role="group"
-          aria-label={`Replace ${asking.path}?`}
-          className="flex flex-wrap items-center gap-2 border-b border-waiting-line bg-waiting-wash px-4 py-2.5"
-        >
-          <p role="alert" className="min-w-0 flex-1 basis-40 [overflow-wrap:anywhere]">
-            <span className="font-medium">
-              <Revealed text={asking.path} />
-            </span>{' '}
-            is there already.
-          </p>
-          <span className="ml-auto flex flex-wrap justify-end gap-2">
-            <Button size="sm" onClick={() => decideUploads('skip', false)}>
-              Skip
-            </Button>
-            <Button size="sm" onClick={() => decideUploads('both', false)}>
-              Keep both
-            </Button>
-            <Button size="sm" variant="danger" onClick={() => decideUploads('replace', false)}>
-              Replace
-            </Button>
-            {conflicts.length > 1 && (
-              <>
-                <Button size="sm" onClick={() => decideUploads('skip', true)}>
-                  Skip all {conflicts.length}
-                </Button>
-                <Button size="sm" variant="danger" onClick={() => decideUploads('replace', true)}>
-                  Replace all {conflicts.length}
-                </Button>
-              </>
-            )}
-          </span>
-        </div>
-      )}
+      {asking !== undefined && <ReplaceQuestion path={asking.path} count={conflicts.length} />}
       {failed.slice(0, 3).map((item) => (
-        <p key={item.key} role="alert" className="flex items-center gap-2 px-4 py-1.5 text-xs text-failed">
-          <CircleAlert className="size-3.5 shrink-0" aria-hidden />
-          <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
-            <Revealed text={item.path} />: {item.problem}
-          </span>
-          <IconButton
-            label={`Send ${item.file.name} again`}
-            className="size-7"
-            onClick={() => retryUpload(item.key)}
-          >
-            <RotateCw aria-hidden />
-          </IconButton>
-        </p>
+        <FailedUpload key={item.key} item={item} />
       ))}
       {failed.length > 3 && (
         <p className="px-4 py-1 text-xs text-failed">
@@ -106,6 +60,62 @@ export function UploadBar() {
           <X aria-hidden />
         </IconButton>
       </div>
+    </div>
+  )
+}
+
+function FailedUpload({ item }: { item: Extract<Upload, { state: 'failed' }> }) {
+  return (
+    <p role="alert" className="flex items-center gap-2 px-4 py-1.5 text-xs text-failed">
+      <CircleAlert className="size-3.5 shrink-0" aria-hidden />
+      <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">
+        <Revealed text={item.path} />: {item.problem}
+      </span>
+      <IconButton
+        label={`Send ${item.file.name} again`}
+        className="size-7"
+        onClick={() => retryUpload(item.key)}
+      >
+        <RotateCw aria-hidden />
+      </IconButton>
+    </p>
+  )
+}
+
+function ReplaceQuestion({ path, count }: { path: string; count: number }) {
+  return (
+    <div
+      role="group"
+      aria-label={`Replace ${path}?`}
+      className="flex flex-wrap items-center gap-2 border-b border-waiting-line bg-waiting-wash px-4 py-2.5"
+    >
+      <p role="alert" className="min-w-0 flex-1 basis-40 [overflow-wrap:anywhere]">
+        <span className="font-medium">
+          <Revealed text={path} />
+        </span>{' '}
+        is there already.
+      </p>
+      <span className="ml-auto flex flex-wrap justify-end gap-2">
+        <Button size="sm" onClick={() => decideUploads('skip', false)}>
+          Skip
+        </Button>
+        <Button size="sm" onClick={() => decideUploads('both', false)}>
+          Keep both
+        </Button>
+        <Button size="sm" variant="danger" onClick={() => decideUploads('replace', false)}>
+          Replace
+        </Button>
+        {count > 1 && (
+          <>
+            <Button size="sm" onClick={() => decideUploads('skip', true)}>
+              Skip all {count}
+            </Button>
+            <Button size="sm" variant="danger" onClick={() => decideUploads('replace', true)}>
+              Replace all {count}
+            </Button>
+          </>
+        )}
+      </span>
     </div>
   )
 }
