@@ -58,22 +58,33 @@ export interface FrameActions {
 }
 
 export function useActions(frame: FrameActions): PaletteGroup[] {
-  const { chat, me, onSignedOut } = useChat()
+  return [
+    { title: 'This chat', items: useChatActions(frame) },
+    { title: 'View', items: useViewActions(frame) },
+    { title: 'Settings', items: useSettingsActions() },
+  ]
+}
+
+const ofKey = (shortcut: Shortcut) => ({ id: shortcut, keys: keysOf(shortcut, ownKeys()) })
+
+function useChatActions(frame: FrameActions): PaletteItem[] {
+  const { chat, me } = useChat()
   const [, navigate] = useLocation()
-  const desk = useWorkspace()
-  const setPending = usePendingList((state) => state.setOpen)
   const sessionId = useChatState((state) => state.activeId)
   const known = useChatState(({ views }) => sessionId !== null && (views[sessionId]?.transcript.seq ?? 0) > 0)
   const busy = useChatState((state) => isBusy(state, sessionId))
   const { access } = useReadingOf(sessionId)
   const own = known && access === 'own'
-  const guest = me.role === 'guest'
   const deleteChats = useDeleteChats()
-  const ofKey = (shortcut: Shortcut) => ({ id: shortcut, keys: keysOf(shortcut, ownKeys()) })
-  const transcript = () =>
-    sessionId === null ? undefined : chat.store.getState().views[sessionId]?.transcript
-  const chatActions: (PaletteItem | false)[] = [
-    !guest && { ...ofKey('new-chat'), label: 'New chat', icon: SquarePen, run: () => navigate('/') },
+  const entries = () =>
+    sessionId === null ? undefined : chat.store.getState().views[sessionId]?.transcript.entries
+  const items: (PaletteItem | false)[] = [
+    me.role !== 'guest' && {
+      ...ofKey('new-chat'),
+      label: 'New chat',
+      icon: SquarePen,
+      run: () => navigate('/'),
+    },
     busy &&
       access !== 'watch' && {
         ...ofKey('stop'),
@@ -91,13 +102,13 @@ export function useActions(frame: FrameActions): PaletteGroup[] {
       ...ofKey('copy-reply'),
       label: 'Copy the last answer',
       icon: Copy,
-      run: () => copyLastReply(transcript()?.entries),
+      run: () => copyLastReply(entries()),
     },
     known && {
       ...ofKey('copy-code'),
       label: 'Copy the last code block',
       icon: FileCode,
-      run: () => copyLastCode(transcript()?.entries),
+      run: () => copyLastCode(entries()),
     },
     own && { id: 'share', label: 'Share this chat…', icon: Share2, run: frame.share },
     own && {
@@ -116,20 +127,28 @@ export function useActions(frame: FrameActions): PaletteGroup[] {
         }))
       : []),
   ]
-  const view: (PaletteItem | false)[] = [
+  return items.filter((item) => item !== false)
+}
+
+function useViewActions(frame: FrameActions): PaletteItem[] {
+  const { me } = useChat()
+  const workspace = useWorkspace()
+  const setPending = usePendingList((state) => state.setOpen)
+  const guest = me.role === 'guest'
+  const items: (PaletteItem | false)[] = [
     ...(guest
       ? []
       : PANELS.map(({ id, label, icon }) => ({
           id: `panel-${id}`,
           label: `Open the workspace: ${label}`,
           icon,
-          run: () => desk.open(id),
+          run: () => workspace.open(id),
         }))),
     !guest && {
       ...ofKey('toggle-workspace'),
       label: 'Show or hide the workspace',
       icon: PanelRight,
-      run: desk.toggle,
+      run: workspace.toggle,
     },
     {
       ...ofKey('toggle-sidebar'),
@@ -148,6 +167,12 @@ export function useActions(frame: FrameActions): PaletteGroup[] {
     },
     { ...ofKey('shortcuts'), label: 'Keyboard shortcuts', icon: Keyboard, run: frame.showShortcuts },
   ]
+  return items.filter((item) => item !== false)
+}
+
+function useSettingsActions(): PaletteItem[] {
+  const { me, onSignedOut } = useChat()
+  const [, navigate] = useLocation()
   const settings = groupsOf(me.role)
     .flatMap(({ sections }) => sections)
     .map(({ id, title, icon }) => ({
@@ -162,9 +187,5 @@ export function useActions(frame: FrameActions): PaletteGroup[] {
     icon: LogOut,
     run: () => void signOut().finally(onSignedOut),
   }
-  return [
-    { title: 'This chat', items: chatActions.filter((item) => item !== false) },
-    { title: 'View', items: view.filter((item) => item !== false) },
-    { title: 'Settings', items: [...settings, leave] },
-  ]
+  return [...settings, leave]
 }

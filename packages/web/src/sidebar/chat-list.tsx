@@ -34,20 +34,16 @@ export function ChatList(props: {
   onPick: () => void
 }) {
   const { found, shared, onPick } = props
-  const { chat } = useChat()
   const sessions = useChatState((state) => state.sessions)
-  const more = useChatState((state) => state.nextPage !== null)
   const activeId = useChatState((state) => state.activeId)
   const { chosen } = useChatListState()
   const [inArchive, setInArchive] = useState(false)
-  const [problem, setProblem] = useState<string | null>(null)
   /** `null`: a new one. */
   const [project, setProject] = useState<{ edited: Project | null; add?: string } | undefined>()
   const [renamed, setRenamed] = useState<string | null>(null)
   const deleteChats = useDeleteChats()
   usePinnedChats()
 
-  const groups = useGroups(found, shared)
   const item = (summary: SessionSummary) => (
     <SessionItem
       key={summary.sessionId}
@@ -65,34 +61,14 @@ export function ChatList(props: {
       {inArchive && found === null ? (
         <ArchiveList onBack={() => setInArchive(false)} item={item} />
       ) : (
-        <>
-          {groups.map((group) => (
-            <Group
-              key={group.key}
-              group={group}
-              item={item}
-              onPick={onPick}
-              onEdit={(edited) => setProject({ edited })}
-            />
-          ))}
-          {found === null && more && (
-            <Button
-              size="sm"
-              variant="ghost"
-              className="mt-2"
-              onClick={() => void chat.loadOlder().then(setProblem)}
-            >
-              Show older chats
-            </Button>
-          )}
-          {problem !== null && <Alert>{problem}</Alert>}
-          {found === null && sessions !== null && sessions.length > 0 && (
-            <ListFoot
-              onNewProject={() => setProject({ edited: null })}
-              onArchive={() => setInArchive(true)}
-            />
-          )}
-        </>
+        <AllChats
+          found={found}
+          shared={shared}
+          item={item}
+          onPick={onPick}
+          onProject={(edited) => setProject({ edited })}
+          onArchive={() => setInArchive(true)}
+        />
       )}
       {renamed !== null && (
         <RenameDialog
@@ -109,6 +85,50 @@ export function ChatList(props: {
             project.add !== undefined && void mark({ sessionIds: [project.add], project: id })
           }
         />
+      )}
+    </>
+  )
+}
+
+/** `onProject`: edit this project, or a new one. */
+function AllChats(props: {
+  found: readonly SessionSummary[] | null
+  shared: boolean
+  item: (summary: SessionSummary) => ReactNode
+  onPick: () => void
+  onProject: (project: Project | null) => void
+  onArchive: () => void
+}) {
+  const { found, shared } = props
+  const { chat } = useChat()
+  const sessions = useChatState((state) => state.sessions)
+  const more = useChatState((state) => state.nextPage !== null)
+  const [problem, setProblem] = useState<string | null>(null)
+  const groups = useGroups(found, shared)
+  return (
+    <>
+      {groups.map((group) => (
+        <Group
+          key={group.key}
+          group={group}
+          item={props.item}
+          onPick={props.onPick}
+          onEdit={props.onProject}
+        />
+      ))}
+      {found === null && more && (
+        <Button
+          size="sm"
+          variant="ghost"
+          className="mt-2"
+          onClick={() => void chat.loadOlder().then(setProblem)}
+        >
+          Show older chats
+        </Button>
+      )}
+      {problem !== null && <Alert>{problem}</Alert>}
+      {found === null && sessions !== null && sessions.length > 0 && (
+        <ListFoot onNewProject={() => props.onProject(null)} onArchive={props.onArchive} />
       )}
     </>
   )
@@ -317,15 +337,7 @@ function ProjectGroup(props: {
     <section ref={host} aria-label={project.name} className="group/project pt-2">
       <div className="relative flex items-center rounded-lg hover:bg-hover">
         <FoldButton name={project.name} folded={folded} onFold={setFolded} />
-        <button
-          type="button"
-          aria-label={`New chat in ${project.name}`}
-          title="New chat"
-          onClick={begin}
-          className="inline-flex size-7 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
-        >
-          <SquarePen className="size-4" aria-hidden />
-        </button>
+        <NewChatButton name={project.name} onClick={begin} />
         <ProjectMenu
           project={project}
           host={host}
@@ -353,6 +365,20 @@ function ProjectGroup(props: {
         {`“${project.name}” and its instructions are removed. Its chats and files stay.`}
       </ConfirmDialog>
     </section>
+  )
+}
+
+function NewChatButton({ name, onClick }: { name: string; onClick: () => void }) {
+  return (
+    <button
+      type="button"
+      aria-label={`New chat in ${name}`}
+      title="New chat"
+      onClick={onClick}
+      className="inline-flex size-7 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
+    >
+      <SquarePen className="size-4" aria-hidden />
+    </button>
   )
 }
 

@@ -77,19 +77,20 @@ export function SessionMenu(props: {
             <Item icon={ListChecks} onClick={() => choose(sessionId)}>
               Choose several…
             </Item>
-            {isOwn && (
-              <Menu.Item
-                onClick={() => props.onDelete(sessionIds)}
-                className={cn(ITEM, 'text-failed data-highlighted:bg-failed-wash')}
-              >
-                <Trash2 className="size-4" aria-hidden />
-                Delete chat
-              </Menu.Item>
-            )}
+            {isOwn && <DeleteItem onDelete={() => props.onDelete(sessionIds)} />}
           </Menu.Popup>
         </Menu.Positioner>
       </Menu.Portal>
     </Menu.Root>
+  )
+}
+
+function DeleteItem({ onDelete }: { onDelete: () => void }) {
+  return (
+    <Menu.Item onClick={onDelete} className={cn(ITEM, 'text-failed data-highlighted:bg-failed-wash')}>
+      <Trash2 className="size-4" aria-hidden />
+      Delete chat
+    </Menu.Item>
   )
 }
 

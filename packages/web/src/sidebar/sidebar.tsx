@@ -22,7 +22,6 @@ import { useNamed } from './use-search.ts'
  */
 export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
   const { me } = useChat()
-  const own = useOwnKeys()
   const sessions = useChatState((state) => state.sessions)
   const doomed = useChatListState((state) => state.doomed)
   const [problem, setProblem] = useState<string | null>(null)
@@ -39,75 +38,9 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
         <LogoMark className="size-6" />
         <span className="text-base font-semibold tracking-tight">Sandlot</span>
       </div>
-      {me.role !== 'guest' && (
-        <div className="px-2.5 pb-2">
-          <Link
-            href="/"
-            onClick={() => {
-              beginIn(null)
-              props.onPick()
-            }}
-            data-testid="new-chat"
-            className="flex h-9 items-center gap-2.5 rounded-lg border border-line-strong bg-raised px-2.5 text-sm font-medium shadow-1 hover:bg-hover max-md:h-11"
-          >
-            <SquarePen className="size-4 text-muted" aria-hidden />
-            <span className="flex-1">New chat</span>
-            <span className="text-faint">
-              <Kbd keys={keysOf('new-chat', own)} />
-            </span>
-          </Link>
-        </div>
-      )}
-      <search className="relative px-2.5 pb-1">
-        <Search
-          className="pointer-events-none absolute top-2.5 left-5 size-4 text-faint pointer-coarse:top-3.5"
-          aria-hidden
-        />
-        <input
-          dir="auto"
-          type="search"
-          aria-label="Search your chats"
-          placeholder="Search chats"
-          value={wanted}
-          maxLength={MAX_SEARCH_CHARS}
-          autoComplete="off"
-          onChange={(event) => setWanted(event.target.value)}
-          onKeyDown={(event) => {
-            if (event.key !== 'Escape') return
-            // Not Stop: with nothing searched for, Escape leaves the field.
-            event.preventDefault()
-            if (wanted === '') return event.currentTarget.blur()
-            // Nor the drawer’s end.
-            event.stopPropagation()
-            event.nativeEvent.stopImmediatePropagation()
-            setWanted('')
-          }}
-          className="h-9 w-full rounded-lg bg-transparent pr-2.5 pl-9.5 text-sm placeholder:text-faint hover:bg-hover focus:bg-hover pointer-coarse:h-11"
-        />
-      </search>
-      {hasShared && (
-        <fieldset className="mx-2.5 mb-1 flex gap-1">
-          <legend className="sr-only">Which chats</legend>
-          {Object.entries(SHOWN).map(([value, name]) => (
-            <label
-              key={value}
-              className={cn(
-                'flex h-7 cursor-pointer items-center rounded-md px-2.5 text-xs has-focus-visible:outline-2 has-focus-visible:outline-accent pointer-coarse:h-11',
-                shows === value ? 'bg-active font-medium text-ink' : 'text-muted hover:bg-hover',
-              )}
-            >
-              <input
-                type="radio"
-                name="shown-chats"
-                checked={shows === value}
-                onChange={() => setChosen(value === 'shared' ? 'shared' : 'all')}
-                className="sr-only"
-              />
-              {name}
-            </label>
-          ))}
-        </fieldset>
-      )}
+      {me.role !== 'guest' && <NewChatLink onPick={props.onPick} />}
+      <SearchBox wanted={wanted} onWanted={setWanted} />
+      {hasShared && <SharedFilter shows={shows} onChoose={setChosen} />}
       <nav aria-label="Chats" className="min-h-0 flex-1 overflow-y-auto px-2.5 pb-4">
         {problem !== null && <Alert>{problem}</Alert>}
         {found.state === 'failed' && <Alert>{found.problem}</Alert>}
@@ -139,26 +72,115 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
           <SearchResults text={wanted} onPick={props.onPick} onNothing={setNothingInside} />
         )}
       </nav>
-      <div className="border-t border-line p-2.5">
-        <button
-          type="button"
-          onClick={props.onSettings}
-          className="flex w-full items-center gap-2.5 rounded-lg px-2 py-1.5 text-left hover:bg-hover"
+      <OwnAccount onSettings={props.onSettings} />
+    </div>
+  )
+}
+
+function NewChatLink({ onPick }: { onPick: () => void }) {
+  const own = useOwnKeys()
+  return (
+    <div className="px-2.5 pb-2">
+      <Link
+        href="/"
+        onClick={() => {
+          beginIn(null)
+          onPick()
+        }}
+        data-testid="new-chat"
+        className="flex h-9 items-center gap-2.5 rounded-lg border border-line-strong bg-raised px-2.5 text-sm font-medium shadow-1 hover:bg-hover max-md:h-11"
+      >
+        <SquarePen className="size-4 text-muted" aria-hidden />
+        <span className="flex-1">New chat</span>
+        <span className="text-faint">
+          <Kbd keys={keysOf('new-chat', own)} />
+        </span>
+      </Link>
+    </div>
+  )
+}
+
+function SearchBox({ wanted, onWanted }: { wanted: string; onWanted: (wanted: string) => void }) {
+  return (
+    <search className="relative px-2.5 pb-1">
+      <Search
+        className="pointer-events-none absolute top-2.5 left-5 size-4 text-faint pointer-coarse:top-3.5"
+        aria-hidden
+      />
+      <input
+        dir="auto"
+        type="search"
+        aria-label="Search your chats"
+        placeholder="Search chats"
+        value={wanted}
+        maxLength={MAX_SEARCH_CHARS}
+        autoComplete="off"
+        onChange={(event) => onWanted(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape') return
+          // Not Stop: with nothing searched for, Escape leaves the field.
+          event.preventDefault()
+          if (wanted === '') return event.currentTarget.blur()
+          // Nor the drawer’s end.
+          event.stopPropagation()
+          event.nativeEvent.stopImmediatePropagation()
+          onWanted('')
+        }}
+        className="h-9 w-full rounded-lg bg-transparent pr-2.5 pl-9.5 text-sm placeholder:text-faint hover:bg-hover focus:bg-hover pointer-coarse:h-11"
+      />
+    </search>
+  )
+}
+
+function SharedFilter(props: { shows: 'all' | 'shared'; onChoose: (shown: 'all' | 'shared') => void }) {
+  const { shows } = props
+  return (
+    <fieldset className="mx-2.5 mb-1 flex gap-1">
+      <legend className="sr-only">Which chats</legend>
+      {Object.entries(SHOWN).map(([value, name]) => (
+        <label
+          key={value}
+          className={cn(
+            'flex h-7 cursor-pointer items-center rounded-md px-2.5 text-xs has-focus-visible:outline-2 has-focus-visible:outline-accent pointer-coarse:h-11',
+            shows === value ? 'bg-active font-medium text-ink' : 'text-muted hover:bg-hover',
+          )}
         >
-          <span
-            className="flex size-7 shrink-0 items-center justify-center rounded-full bg-accent-wash text-xs font-semibold text-accent"
-            aria-hidden
-          >
-            {me.name.slice(0, 1).toUpperCase()}
-          </span>
-          <span className="min-w-0 flex-1">
-            <span className="block truncate text-sm font-medium">{me.name}</span>
-            <span className="block truncate text-xs text-faint">{me.email}</span>
-          </span>
-          <Settings className="size-4 shrink-0 text-faint" aria-hidden />
-          <span className="sr-only">Settings</span>
-        </button>
-      </div>
+          <input
+            type="radio"
+            name="shown-chats"
+            checked={shows === value}
+            onChange={() => props.onChoose(value === 'shared' ? 'shared' : 'all')}
+            className="sr-only"
+          />
+          {name}
+        </label>
+      ))}
+    </fieldset>
+  )
+}
+
+function OwnAccount({ onSettings }: { onSettings: () => void }) {
+  const { me } = useChat()
+  return (
+    <div className="border-t border-line p-2.5">
+      <button
+        type="button"
+        onClick={onSettings}
+        className="flex w-full items-center gap-2.5 rounded-lg px-2 py-1.5 text-left hover:bg-hover"
+      >
+        <span
+          className="flex size-7 shrink-0 items-center justify-center rounded-full bg-accent-wash text-xs font-semibold text-accent"
+          aria-hidden
+        >
+          {me.name.slice(0, 1).toUpperCase()}
+        </span>
+        <span className="min-w-0 flex-1">
+          <span className="block truncate text-sm font-medium">{me.name}</span>
+          <span className="block truncate text-xs text-faint">{me.email}</span>
+        </span>
+        <Settings className="size-4 shrink-0 text-faint" aria-hidden />
+        <span className="sr-only">Settings</span>
+      </button>
     </div>
   )
 }

@@ -8,7 +8,7 @@ import { ApiError } from '../net/http.ts'
 
 const SIDE_BY_SIDE = 2
 
-type Upload = {
+export type Upload = {
   readonly key: string
   /** The target path. */
   readonly path: string

@@ -27,72 +27,19 @@ interface Tab {
 
 /** Shells in the person's own sandbox. */
 export default function TerminalPanel() {
-  const [tabs, setTabs] = useState<readonly Tab[] | null>(null)
-  const [chosen, setChosen] = useState<string | null>(null)
+  const { tabs, shown, setChosen, open, end, forget, busy, problem } = useTabs()
   const [ending, setEnding] = useState<Tab | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  const shown = tabs?.find(({ id }) => id === chosen) ?? tabs?.at(-1)
-
-  useEffect(() => {
-    void attempt(async () => setTabs((await fetchTerminals()).map(({ id }, at) => ({ id, number: at + 1 }))))
-    // Once.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [])
-
-  const open = () =>
-    attempt(async () => {
-      const { id } = await openTerminal(FIRST_SIZE)
-      setTabs((known) => [...(known ?? []), { id, number: freeNumber(known ?? []) }])
-      setChosen(id)
-    })
-  const forget = (id: string) => setTabs((known) => known?.filter((tab) => tab.id !== id) ?? null)
-  const end = (tab: Tab) =>
-    attempt(async () => {
-      await closeTerminal(tab.id)
-      forget(tab.id)
-    })
-
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       {tabs !== null && tabs.length > 0 && (
-        <div
-          role="toolbar"
-          aria-label="Terminals"
-          className="flex shrink-0 items-center gap-1 overflow-x-auto border-b border-line px-3 py-1.5"
-        >
-          {tabs.map((tab) => (
-            <span
-              key={tab.id}
-              className={cn(
-                'inline-flex shrink-0 items-center rounded-md text-xs',
-                tab.id === shown?.id ? 'bg-active font-medium text-ink' : 'text-muted',
-              )}
-            >
-              <button
-                type="button"
-                aria-pressed={tab.id === shown?.id}
-                onClick={() => setChosen(tab.id)}
-                className="h-7 rounded-md pr-1 pl-2.5 hover:text-ink pointer-coarse:h-11"
-              >
-                Terminal {tab.number}
-              </button>
-              <IconButton
-                label={`Close terminal ${tab.number}`}
-                className="size-7"
-                onClick={() => setEnding(tab)}
-              >
-                <X aria-hidden />
-              </IconButton>
-            </span>
-          ))}
-          <IconButton
-            label="New terminal"
-            disabled={busy || tabs.length >= MAX_TERMINALS}
-            onClick={() => void open()}
-          >
-            <Plus aria-hidden />
-          </IconButton>
-        </div>
+        <TabBar
+          tabs={tabs}
+          shown={shown}
+          busy={busy}
+          onChoose={setChosen}
+          onClose={setEnding}
+          onNew={() => void open()}
+        />
       )}
       {problem !== null && (
         <div className="shrink-0 p-3">
@@ -106,21 +53,7 @@ export default function TerminalPanel() {
           </>
         ) : null}
       </p>
-      {tabs?.length === 0 && !busy && (
-        <EmptyPlace icon={SquareTerminal} title="No terminal is open">
-          <p>
-            A terminal is a shell of yours in your sandbox, where the agent works too. The agent does not see
-            it, and it goes on while you are away.
-          </p>
-          <p>
-            Rules and approvals do not judge what you type here: they are for the agent. Your sandbox is the
-            limit.
-          </p>
-          <Button variant="primary" onClick={() => void open()}>
-            Open a terminal
-          </Button>
-        </EmptyPlace>
-      )}
+      {tabs?.length === 0 && !busy && <NoTerminal onOpen={() => void open()} />}
       {tabs?.map((tab) => (
         <Screen
           key={tab.id}
@@ -143,6 +76,102 @@ export default function TerminalPanel() {
         Its shell ends, and everything that runs in it. Your files stay.
       </ConfirmDialog>
     </div>
+  )
+}
+
+function useTabs() {
+  const [tabs, setTabs] = useState<readonly Tab[] | null>(null)
+  const [chosen, setChosen] = useState<string | null>(null)
+  const { busy, problem, attempt } = useAttempt()
+  const shown = tabs?.find(({ id }) => id === chosen) ?? tabs?.at(-1)
+
+  useEffect(() => {
+    void attempt(async () => setTabs((await fetchTerminals()).map(({ id }, at) => ({ id, number: at + 1 }))))
+    // Once.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [])
+
+  const open = () =>
+    attempt(async () => {
+      const { id } = await openTerminal(FIRST_SIZE)
+      setTabs((known) => [...(known ?? []), { id, number: freeNumber(known ?? []) }])
+      setChosen(id)
+    })
+  const forget = (id: string) => setTabs((known) => known?.filter((tab) => tab.id !== id) ?? null)
+  const end = (tab: Tab) =>
+    attempt(async () => {
+      await closeTerminal(tab.id)
+      forget(tab.id)
+    })
+  return { tabs, shown, setChosen, open, end, forget, busy, problem }
+}
+
+function TabBar(props: {
+  tabs: readonly Tab[]
+  shown: Tab | undefined
+  busy: boolean
+  onChoose: (id: string) => void
+  onClose: (tab: Tab) => void
+  onNew: () => void
+}) {
+  const { tabs, shown } = props
+  return (
+    <div
+      role="toolbar"
+      aria-label="Terminals"
+      className="flex shrink-0 items-center gap-1 overflow-x-auto border-b border-line px-3 py-1.5"
+    >
+      {tabs.map((tab) => (
+        <span
+          key={tab.id}
+          className={cn(
+            'inline-flex shrink-0 items-center rounded-md text-xs',
+            tab.id === shown?.id ? 'bg-active font-medium text-ink' : 'text-muted',
+          )}
+        >
+          <button
+            type="button"
+            aria-pressed={tab.id === shown?.id}
+            onClick={() => props.onChoose(tab.id)}
+            className="h-7 rounded-md pr-1 pl-2.5 hover:text-ink pointer-coarse:h-11"
+          >
+            Terminal {tab.number}
+          </button>
+          <IconButton
+            label={`Close terminal ${tab.number}`}
+            className="size-7"
+            onClick={() => props.onClose(tab)}
+          >
+            <X aria-hidden />
+          </IconButton>
+        </span>
+      ))}
+      <IconButton
+        label="New terminal"
+        disabled={props.busy || tabs.length >= MAX_TERMINALS}
+        onClick={props.onNew}
+      >
+        <Plus aria-hidden />
+      </IconButton>
+    </div>
+  )
+}
+
+function NoTerminal({ onOpen }: { onOpen: () => void }) {
+  return (
+    <EmptyPlace icon={SquareTerminal} title="No terminal is open">
+      <p>
+        A terminal is a shell of yours in your sandbox, where the agent works too. The agent does not see it,
+        and it goes on while you are away.
+      </p>
+      <p>
+        Rules and approvals do not judge what you type here: they are for the agent. Your sandbox is the
+        limit.
+      </p>
+      <Button variant="primary" onClick={onOpen}>
+        Open a terminal
+      </Button>
+    </EmptyPlace>
   )
 }
 

@@ -45,14 +45,9 @@ export function ApprovalPanel(props: {
   const { chat } = useChat()
   const { mayApprove } = useReading()
   const online = useChatState((state) => state.connection.status === 'open')
-  const [answered, setAnswered] = useState(false)
+  const [answered, setAnswered] = useAnswered(online)
   const [explaining, setExplaining] = useState(false)
   const [editing, setEditing] = useState(false)
-  useEffect(() => {
-    if (!answered || !online) return
-    const timer = setTimeout(() => setAnswered(false), ANSWER_PATIENCE_MS)
-    return () => clearTimeout(timer)
-  }, [answered, online])
   const approval = call.approval
   if (approval === undefined) return null
   const options = approval.options.toSorted((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))
@@ -98,6 +93,17 @@ export function ApprovalPanel(props: {
       <ApprovalNote expiresAt={approval.expiresAt} answered={answered} online={online} />
     </div>
   )
+}
+
+/** False again where an answer has not taken effect in time. */
+function useAnswered(online: boolean) {
+  const [answered, setAnswered] = useState(false)
+  useEffect(() => {
+    if (!answered || !online) return
+    const timer = setTimeout(() => setAnswered(false), ANSWER_PATIENCE_MS)
+    return () => clearTimeout(timer)
+  }, [answered, online])
+  return [answered, setAnswered] as const
 }
 
 /** `keyed` and `marked` are those of the panel. */

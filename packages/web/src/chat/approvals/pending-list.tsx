@@ -28,9 +28,7 @@ const keyOf = ({ sessionId, callId }: WaitingApproval): string => `${sessionId} 
 export default function PendingList(props: { onClose: () => void }) {
   const { waiting, more, problem, reload } = useWaiting()
   const [at, setAt] = useState<string | null>(null)
-  const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set())
-  const [failed, setFailed] = useState<string | null>(null)
-  const [said, setSaid] = useState('')
+  const { answered, failed, said, setSaid, send } = useAnswers(reload)
   const [, navigate] = useLocation()
   const region = useRef<HTMLUListElement>(null)
   const open = (waiting ?? []).filter((one) => !answered.has(keyOf(one)))
@@ -51,33 +49,17 @@ export default function PendingList(props: { onClose: () => void }) {
     props.onClose()
     navigate(`/s/${sessionId}`)
   }
-  const answer = async (one: WaitingApproval, kind: Kind) => {
-    const option = one.options.find((offered) => offered.kind === kind)
-    if (option === undefined || one.question !== undefined) return
-    const next = open[place + 1] ?? open[place - 1]
-    setFailed(null)
-    setAnswered((before) => new Set([...before, keyOf(one)]))
-    choose(next)
-    try {
-      await answerApproval(one.sessionId, one.callId, { optionId: option.optionId })
-      setSaid(`${kind === 'allow_once' ? 'Allowed' : 'Denied'}: ${one.title}.`)
-    } catch (error) {
-      setAnswered((before) => new Set([...before].filter((key) => key !== keyOf(one))))
-      setFailed(messageOf(error))
-      await reload()
-    }
+  const answer = (one: WaitingApproval, kind: Kind) => {
+    if (!one.options.some((offered) => offered.kind === kind) || one.question !== undefined) return
+    choose(open[place + 1] ?? open[place - 1])
+    void send(one, kind)
   }
   const byKey = (kind: Kind) => {
     if (chosen === undefined || chosen.question !== undefined) return
     const row = rowOf(chosen)
     if (row === null || region.current === null) return
-    if (kind === 'reject_once' || isWhole(row, region.current)) return void answer(chosen, kind)
-    row.scrollIntoView({ block: row.offsetHeight > region.current.clientHeight ? 'start' : 'nearest' })
-    setSaid(
-      row.offsetHeight > region.current.clientHeight
-        ? 'It is longer than the list: read it to its end, then use its buttons.'
-        : 'Brought into view. Press the keys again to allow it.',
-    )
+    if (kind === 'reject_once' || isWhole(row, region.current)) return answer(chosen, kind)
+    setSaid(bringIntoView(row, region.current))
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const shortcut = shortcutOf(event, ownKeys())
@@ -118,7 +100,7 @@ export default function PendingList(props: { onClose: () => void }) {
             one={one}
             chosen={index === place}
             onChoose={() => setAt(keyOf(one))}
-            onAnswer={(kind) => void answer(one, kind)}
+            onAnswer={(kind) => answer(one, kind)}
             onVisit={() => visit(one)}
           />
         ))}
@@ -128,24 +110,50 @@ export default function PendingList(props: { onClose: () => void }) {
           </li>
         )}
       </ul>
-      {open.length > 0 && (
-        <p className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t border-line px-5 py-2 text-xs text-muted pointer-coarse:hidden">
-          <span>
-            <Kbd keys="J" /> <Kbd keys="K" /> next, before
-          </span>
-          <span>
-            <Kbd keys={keysOf('allow', ownKeys())} /> allow
-          </span>
-          <span>
-            <Kbd keys={keysOf('reject', ownKeys())} /> deny
-          </span>
-          <span>
-            <Kbd keys="Enter" /> open the chat
-          </span>
-        </p>
-      )}
+      {open.length > 0 && <KeyHints />}
     </div>
   )
+}
+
+function KeyHints() {
+  return (
+    <p className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t border-line px-5 py-2 text-xs text-muted pointer-coarse:hidden">
+      <span>
+        <Kbd keys="J" /> <Kbd keys="K" /> next, before
+      </span>
+      <span>
+        <Kbd keys={keysOf('allow', ownKeys())} /> allow
+      </span>
+      <span>
+        <Kbd keys={keysOf('reject', ownKeys())} /> deny
+      </span>
+      <span>
+        <Kbd keys="Enter" /> open the chat
+      </span>
+    </p>
+  )
+}
+
+/** Answers by key of the approval; one that fails is open again. `said`: for a screen reader. */
+function useAnswers(reload: () => Promise<void>) {
+  const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set())
+  const [failed, setFailed] = useState<string | null>(null)
+  const [said, setSaid] = useState('')
+  const send = async (one: WaitingApproval, kind: Kind) => {
+    const option = one.options.find((offered) => offered.kind === kind)
+    if (option === undefined) return
+    setFailed(null)
+    setAnswered((before) => new Set([...before, keyOf(one)]))
+    try {
+      await answerApproval(one.sessionId, one.callId, { optionId: option.optionId })
+      setSaid(`${kind === 'allow_once' ? 'Allowed' : 'Denied'}: ${one.title}.`)
+    } catch (error) {
+      setAnswered((before) => new Set([...before].filter((key) => key !== keyOf(one))))
+      setFailed(messageOf(error))
+      await reload()
+    }
+  }
+  return { answered, failed, said, setSaid, send }
 }
 
 const STEPS: Readonly<Record<string, number | undefined>> = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1 }
@@ -283,6 +291,15 @@ function commandOf(args: unknown): string {
 function isWhole(row: HTMLElement, region: HTMLElement): boolean {
   const [inner, outer] = [row.getBoundingClientRect(), region.getBoundingClientRect()]
   return inner.top >= outer.top - 0.5 && inner.bottom <= outer.bottom + 0.5
+}
+
+/** Returns the next step for the person. */
+function bringIntoView(row: HTMLElement, region: HTMLElement): string {
+  const isTooLong = row.offsetHeight > region.clientHeight
+  row.scrollIntoView({ block: isTooLong ? 'start' : 'nearest' })
+  return isTooLong
+    ? 'It is longer than the list: read it to its end, then use its buttons.'
+    : 'Brought into view. Press the keys again to allow it.'
 }
 
 /** Reloaded when the list of chats reports that something waits, or waits no more. */

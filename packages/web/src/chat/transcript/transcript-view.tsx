@@ -82,9 +82,7 @@ export function TranscriptView(props: {
   const log = useRef<HTMLDivElement>(null)
   const [sight] = useState(() => new Sight())
   const [remembered] = useState(() => new Map<string, boolean>())
-  const [cutter] = useState(() => new Blocks())
-  const rows = useMemo(() => withRuns(entries), [entries])
-  const blocks = useMemo(() => cutter.cut(rows), [cutter, rows])
+  const { rows, blocks } = useBlocks(entries)
   const sending = props.outbox.some((message) => message.problem === undefined)
   const { shared, isPinned } = useShared(props, rows, log, sending)
   return (
@@ -126,6 +124,13 @@ export function TranscriptView(props: {
       </div>
     </RememberedProvider>
   )
+}
+
+function useBlocks(entries: Transcript['entries']) {
+  const [cutter] = useState(() => new Blocks())
+  const rows = useMemo(() => withRuns(entries), [entries])
+  const blocks = useMemo(() => cutter.cut(rows), [cutter, rows])
+  return { rows, blocks }
 }
 
 /** Context of the rows. The same object while none of it changes. */

@@ -1,7 +1,7 @@
 /** CSV and TSV as a table, sorted and filtered in a worker; only what is on the screen exists. */
-import { useVirtualizer } from '@tanstack/react-virtual'
+import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual'
 import { ArrowDown, ArrowUp } from 'lucide-react'
-import { useEffect, useRef, useState } from 'react'
+import { type CSSProperties, useEffect, useRef, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatCount } from '../../lib/format.ts'
 import { fileUrl } from '../../net/files.ts'
@@ -123,23 +123,15 @@ function Grid(props: { table: Opened; worker: Worker; path: string }) {
   }
   return (
     <>
-      <div className="flex items-center gap-3 border-b border-line px-3 py-2">
-        <SearchField
-          label="Show only rows with"
-          placeholder="Filter rows"
-          compact
-          value={wanted.filter}
-          onChange={(filter) => {
-            rows.scrollToOffset(0)
-            arrange({ ...wanted, filter })
-          }}
-        />
-        <span role="status" className="shrink-0 text-xs text-muted tabular-nums">
-          {count === total
-            ? formatCount(total, 'row')
-            : `${count.toLocaleString('en')} of ${formatCount(total, 'row')}`}
-        </span>
-      </div>
+      <FilterBar
+        filter={wanted.filter}
+        count={count}
+        total={total}
+        onFilter={(filter) => {
+          rows.scrollToOffset(0)
+          arrange({ ...wanted, filter })
+        }}
+      />
       {cut && (
         <Note>
           Only the first part of this table is shown: at most {MOST_ROWS.toLocaleString('en')} rows,{' '}
@@ -157,77 +149,30 @@ function Grid(props: { table: Opened; worker: Worker; path: string }) {
       >
         <div role="rowgroup" className="sticky top-0 z-10 bg-panel" style={whole}>
           <div role="row" aria-rowindex={1} className="relative border-b border-line" style={{ height: ROW }}>
-            {cells.map(({ index, start, size, key }) => {
-              const down = wanted.sort?.column === index ? wanted.sort.down : undefined
-              return (
-                <div
-                  key={key}
-                  role="columnheader"
-                  aria-colindex={index + 1}
-                  aria-sort={down === undefined ? 'none' : down ? 'descending' : 'ascending'}
-                  className="absolute top-0"
-                  style={{ left: start, width: size, height: ROW }}
-                >
-                  <button
-                    type="button"
-                    title={columns[index]}
-                    onClick={() => sortBy(index)}
-                    className={cn(
-                      'flex size-full items-center gap-1 px-3 font-medium hover:bg-hover focus-visible:-outline-offset-2',
-                      numeric[index] === true && 'flex-row-reverse',
-                    )}
-                  >
-                    <span className="min-w-0 truncate">
-                      <Revealed text={columns[index] ?? ''} />
-                    </span>
-                    {down === true && <ArrowDown className="size-3 shrink-0 text-accent" aria-hidden />}
-                    {down === false && <ArrowUp className="size-3 shrink-0 text-accent" aria-hidden />}
-                  </button>
-                </div>
-              )
-            })}
+            {cells.map((cell) => (
+              <ColumnHead
+                key={cell.key}
+                cell={cell}
+                title={columns[cell.index] ?? ''}
+                numeric={numeric[cell.index] === true}
+                down={wanted.sort?.column === cell.index ? wanted.sort.down : undefined}
+                onSort={() => sortBy(cell.index)}
+              />
+            ))}
           </div>
         </div>
         <div role="rowgroup" className="relative" style={{ height: count * ROW, ...whole }}>
-          {shown.map(({ index, start, key }) => {
-            const row = pages.get(Math.floor(index / PAGE))?.[index % PAGE]
-            return (
-              <div
-                key={key}
-                role="row"
-                aria-rowindex={index + 2}
-                className="absolute top-0 left-0 border-b border-line hover:bg-hover"
-                style={{ transform: `translateY(${start}px)`, height: ROW, ...whole }}
-              >
-                <span
-                  aria-hidden
-                  className="sticky left-0 z-1 inline-flex h-full items-center justify-end bg-canvas pr-2 text-faint"
-                  style={{ width: gutter }}
-                >
-                  {row?.no}
-                </span>
-                {cells.map(({ index: at, start: left, size, key: column }) => (
-                  <div
-                    key={column}
-                    role="cell"
-                    aria-colindex={at + 1}
-                    title={row?.cells[at]}
-                    className={cn(
-                      'absolute top-0 truncate px-3 leading-[2rem] whitespace-nowrap',
-                      numeric[at] === true && 'text-right',
-                    )}
-                    style={{ left, width: size }}
-                  >
-                    {row === undefined ? (
-                      <span className="inline-block h-2 w-2/3 rounded bg-active align-middle" />
-                    ) : (
-                      <Revealed text={row.cells[at] ?? ''} />
-                    )}
-                  </div>
-                ))}
-              </div>
-            )
-          })}
+          {shown.map(({ index, start, key }) => (
+            <BodyRow
+              key={key}
+              index={index}
+              row={pages.get(Math.floor(index / PAGE))?.[index % PAGE]}
+              cells={cells}
+              numeric={numeric}
+              gutter={gutter}
+              style={{ transform: `translateY(${start}px)`, height: ROW, ...whole }}
+            />
+          ))}
         </div>
         {count === 0 && (
           <p className="sticky left-0 px-4 py-6 text-sm text-muted">
@@ -236,5 +181,114 @@ function Grid(props: { table: Opened; worker: Worker; path: string }) {
         )}
       </div>
     </>
+  )
+}
+
+function FilterBar(props: {
+  filter: string
+  count: number
+  total: number
+  onFilter: (filter: string) => void
+}) {
+  const { count, total } = props
+  return (
+    <div className="flex items-center gap-3 border-b border-line px-3 py-2">
+      <SearchField
+        label="Show only rows with"
+        placeholder="Filter rows"
+        compact
+        value={props.filter}
+        onChange={props.onFilter}
+      />
+      <span role="status" className="shrink-0 text-xs text-muted tabular-nums">
+        {count === total
+          ? formatCount(total, 'row')
+          : `${count.toLocaleString('en')} of ${formatCount(total, 'row')}`}
+      </span>
+    </div>
+  )
+}
+
+/** `down`: the order, of the column that sorts. */
+function ColumnHead(props: {
+  cell: VirtualItem
+  title: string
+  numeric: boolean
+  down: boolean | undefined
+  onSort: () => void
+}) {
+  const { title, numeric, down } = props
+  const { index, start, size } = props.cell
+  return (
+    <div
+      role="columnheader"
+      aria-colindex={index + 1}
+      aria-sort={down === undefined ? 'none' : down ? 'descending' : 'ascending'}
+      className="absolute top-0"
+      style={{ left: start, width: size, height: ROW }}
+    >
+      <button
+        type="button"
+        title={title}
+        onClick={props.onSort}
+        className={cn(
+          'flex size-full items-center gap-1 px-3 font-medium hover:bg-hover focus-visible:-outline-offset-2',
+          numeric && 'flex-row-reverse',
+        )}
+      >
+        <span className="min-w-0 truncate">
+          <Revealed text={title} />
+        </span>
+        {down === true && <ArrowDown className="size-3 shrink-0 text-accent" aria-hidden />}
+        {down === false && <ArrowUp className="size-3 shrink-0 text-accent" aria-hidden />}
+      </button>
+    </div>
+  )
+}
+
+/** `row`: undefined until its page has arrived. */
+function BodyRow(props: {
+  index: number
+  row: Rows[number] | undefined
+  cells: readonly VirtualItem[]
+  numeric: readonly boolean[]
+  gutter: number
+  style: CSSProperties
+}) {
+  const { index, row, cells, numeric, gutter } = props
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      className="absolute top-0 left-0 border-b border-line hover:bg-hover"
+      style={props.style}
+    >
+      <span
+        aria-hidden
+        className="sticky left-0 z-1 inline-flex h-full items-center justify-end bg-canvas pr-2 text-faint"
+        style={{ width: gutter }}
+      >
+        {row?.no}
+      </span>
+      {cells.map(({ index: at, start: left, size, key: column }) => (
+        <div
+          key={column}
+          role="cell"
+          aria-colindex={at + 1}
+          title={row?.cells[at]}
+          className={cn(
+            'absolute top-0 truncate px-3 leading-[2rem] whitespace-nowrap',
+            numeric[at] === true && 'text-right',
+          )}
+          style={{ left, width: size }}
+        >
+          {row === undefined ? (
+            <span className="inline-block h-2 w-2/3 rounded bg-active align-middle" />
+          ) : (
+            <Revealed text={row.cells[at] ?? ''} />
+          )}
+        </div>
+      ))}
+    </div>
   )
 }

@@ -61,12 +61,7 @@ function EndpointsPart(props: {
       title="Endpoints"
       text="Anything that speaks the OpenAI API. A key goes to the agent once, is stored encrypted, and is never shown again."
     >
-      {view.main.demo && (
-        <p className="text-sm text-muted">
-          None yet, so the built-in demo answers: it follows a script. Add one, and everybody uses it from
-          their next message on.
-        </p>
-      )}
+      {view.main.demo && <DemoAnswers />}
       {view.endpoints.length > 0 && (
         <ul aria-label="Endpoints" className="divide-y divide-line rounded-lg border border-line">
           {view.endpoints.map((endpoint) =>
@@ -95,17 +90,13 @@ function EndpointsPart(props: {
           )}
         </ul>
       )}
-      {edited === 'new' ? (
-        <div className="rounded-lg border border-line p-3">
-          <EndpointForm endpoint={null} onSaved={changed} onLeave={() => setEdited(null)} />
-        </div>
-      ) : (
-        <div>
-          <Button variant={view.main.demo ? 'primary' : 'secondary'} onClick={() => setEdited('new')}>
-            <Plus className="size-4" aria-hidden /> Add an endpoint
-          </Button>
-        </div>
-      )}
+      <NewEndpoint
+        isOpen={edited === 'new'}
+        isFirst={view.main.demo}
+        onOpen={() => setEdited('new')}
+        onSaved={changed}
+        onLeave={() => setEdited(null)}
+      />
     </Part>
   )
 }
@@ -155,6 +146,36 @@ function ConfiguredPart({ view }: { view: ModelsView }) {
         ))}
       </ul>
     </Part>
+  )
+}
+
+function DemoAnswers() {
+  return (
+    <p className="text-sm text-muted">
+      None yet, so the built-in demo answers: it follows a script. Add one, and everybody uses it from their
+      next message on.
+    </p>
+  )
+}
+
+/** `isFirst`: only the demo answers so far. */
+function NewEndpoint(props: {
+  isOpen: boolean
+  isFirst: boolean
+  onOpen: () => void
+  onSaved: (now: ModelsView) => void
+  onLeave: () => void
+}) {
+  return props.isOpen ? (
+    <div className="rounded-lg border border-line p-3">
+      <EndpointForm endpoint={null} onSaved={props.onSaved} onLeave={props.onLeave} />
+    </div>
+  ) : (
+    <div>
+      <Button variant={props.isFirst ? 'primary' : 'secondary'} onClick={props.onOpen}>
+        <Plus className="size-4" aria-hidden /> Add an endpoint
+      </Button>
+    </div>
   )
 }
 

@@ -19,6 +19,11 @@ import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 type Row = SandboxesView['sandboxes'][number]
 
+interface Asked {
+  act: keyof typeof ACTS
+  row: Row
+}
+
 /** Rows that are drawn, and measured, before one asks for more. */
 const FIRST_ROWS = 25
 const MEASURE_AFTER_MS = 200
@@ -42,32 +47,18 @@ const ACTS = {
 
 export function SandboxesSection() {
   const [view, setView] = useState<SandboxesView | null>(null)
-  const [uses, setUses] = useState<Record<string, SandboxUse>>({})
   const [wanted, setWanted] = useState('')
   const [rows, setRows] = useState(FIRST_ROWS)
-  const [asked, setAsked] = useState<{ act: keyof typeof ACTS; row: Row } | null>(null)
+  const [asked, setAsked] = useState<Asked | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  const measuring = useAttempt()
   const reload = async () => {
     setView(await fetchSandboxes())
-    setUses({})
+    forget()
   }
   useOnShow(() => void attempt(reload))
   const found = useMemo(() => (view === null ? [] : foundIn(view, wanted)), [view, wanted])
   const shown = found.slice(0, rows)
-  useEffect(() => {
-    // Only what one sees is measured, and not at every letter.
-    const awake = shown.filter(({ state, userId }) => state === 'ready' && uses[userId] === undefined)
-    if (awake.length === 0) return undefined
-    const measure = async () => {
-      const now = await fetchUses(awake.map(({ userId }) => userId))
-      setUses((before) => ({ ...before, ...now }))
-    }
-    const timer = setTimeout(() => void measuring.attempt(measure), MEASURE_AFTER_MS)
-    return () => clearTimeout(timer)
-    // Not the uses: one that cannot be measured would be asked for again and again.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [found, rows])
+  const { uses, problem: unmeasured, forget } = useUses(found, rows)
   if (view === null)
     return problem === null ? (
       <p role="status" className="flex items-center gap-2 text-sm text-muted">
@@ -76,9 +67,7 @@ export function SandboxesSection() {
     ) : (
       <Alert>{problem}</Alert>
     )
-  const { limits, image, warm } = view
-  const awake = view.sandboxes.filter(({ state }) => state === 'ready').length
-  const act = async ({ act: what, row }: NonNullable<typeof asked>) => {
+  const act = async ({ act: what, row }: Asked) => {
     setAsked(null)
     await attempt(async () => {
       await actOnSandbox(row.userId, what)
@@ -90,21 +79,8 @@ export function SandboxesSection() {
     <div className="flex flex-col gap-10">
       <div className="flex flex-col gap-4">
         {problem !== null && <Alert>{problem}</Alert>}
-        {measuring.problem !== null && <Alert>{measuring.problem}</Alert>}
-        <dl className="grid gap-x-6 gap-y-1 text-sm sm:grid-cols-[auto_1fr]">
-          <dt className="text-muted">Each may use</dt>
-          <dd>
-            {formatCount(limits.cpus, 'processor')}, {formatBytes(limits.memory)} of memory,{' '}
-            {formatCount(limits.processes, 'process', 'processes')}, {formatBytes(limits.disk)} of disk
-          </dd>
-          <dt className="text-muted">Image</dt>
-          <dd className="font-mono text-xs leading-5 [overflow-wrap:anywhere]">{image}</dd>
-          <dt className="text-muted">Now</dt>
-          <dd>
-            {formatCount(view.sandboxes.length, 'sandbox', 'sandboxes')}, {awake.toLocaleString('en')}{' '}
-            running, {warm.toLocaleString('en')} more kept ready for new people
-          </dd>
-        </dl>
+        {unmeasured !== null && <Alert>{unmeasured}</Alert>}
+        <Facts view={view} />
         <div className="flex gap-2">
           <SearchField
             label="Find a sandbox by its person"
@@ -141,35 +117,86 @@ export function SandboxesSection() {
           </Button>
         )}
       </div>
-      {view.ownerless.length > 0 && (
-        <Part
-          title="Workspaces of nobody"
-          text="Neither Sandlot nor the engine knows whose they are: of a database that was lost, perhaps. ./sandlot sandbox prune removes them with their files."
-        >
-          <ul
-            aria-label="Workspaces of nobody"
-            className="divide-y divide-line rounded-lg border border-line"
-          >
-            {view.ownerless.map((name) => (
-              <li key={name} className="px-3 py-2 font-mono text-xs [overflow-wrap:anywhere]">
-                {name}
-              </li>
-            ))}
-          </ul>
-        </Part>
-      )}
+      {view.ownerless.length > 0 && <Ownerless names={view.ownerless} />}
       {asked !== null && (
-        <ConfirmDialog
-          open
-          title={ACTS[asked.act].title(nameOf(asked.row))}
-          confirm={ACTS[asked.act].confirm}
-          onCancel={() => setAsked(null)}
-          onConfirm={() => void act(asked)}
-        >
-          {ACTS[asked.act].about}
-        </ConfirmDialog>
+        <ConfirmAct asked={asked} onCancel={() => setAsked(null)} onConfirm={() => void act(asked)} />
       )}
     </div>
+  )
+}
+
+/** Use of the running sandboxes among the first `rows`. `forget`: measure all of them again. */
+function useUses(found: readonly Row[], rows: number) {
+  const [uses, setUses] = useState<Record<string, SandboxUse>>({})
+  const measuring = useAttempt()
+  useEffect(() => {
+    // Only what one sees is measured, and not at every letter.
+    const awake = found
+      .slice(0, rows)
+      .filter(({ state, userId }) => state === 'ready' && uses[userId] === undefined)
+    if (awake.length === 0) return undefined
+    const measure = async () => {
+      const now = await fetchUses(awake.map(({ userId }) => userId))
+      setUses((before) => ({ ...before, ...now }))
+    }
+    const timer = setTimeout(() => void measuring.attempt(measure), MEASURE_AFTER_MS)
+    return () => clearTimeout(timer)
+    // Not the uses: one that cannot be measured would be asked for again and again.
+    // oxlint-disable-next-line react-hooks/exhaustive-deps
+  }, [found, rows])
+  return { uses, problem: measuring.problem, forget: () => setUses({}) }
+}
+
+function Facts({ view }: { view: SandboxesView }) {
+  const { limits, image, warm } = view
+  const awake = view.sandboxes.filter(({ state }) => state === 'ready').length
+  return (
+    <dl className="grid gap-x-6 gap-y-1 text-sm sm:grid-cols-[auto_1fr]">
+      <dt className="text-muted">Each may use</dt>
+      <dd>
+        {formatCount(limits.cpus, 'processor')}, {formatBytes(limits.memory)} of memory,{' '}
+        {formatCount(limits.processes, 'process', 'processes')}, {formatBytes(limits.disk)} of disk
+      </dd>
+      <dt className="text-muted">Image</dt>
+      <dd className="font-mono text-xs leading-5 [overflow-wrap:anywhere]">{image}</dd>
+      <dt className="text-muted">Now</dt>
+      <dd>
+        {formatCount(view.sandboxes.length, 'sandbox', 'sandboxes')}, {awake.toLocaleString('en')} running,{' '}
+        {warm.toLocaleString('en')} more kept ready for new people
+      </dd>
+    </dl>
+  )
+}
+
+function Ownerless({ names }: { names: readonly string[] }) {
+  return (
+    <Part
+      title="Workspaces of nobody"
+      text="Neither Sandlot nor the engine knows whose they are: of a database that was lost, perhaps. ./sandlot sandbox prune removes them with their files."
+    >
+      <ul aria-label="Workspaces of nobody" className="divide-y divide-line rounded-lg border border-line">
+        {names.map((name) => (
+          <li key={name} className="px-3 py-2 font-mono text-xs [overflow-wrap:anywhere]">
+            {name}
+          </li>
+        ))}
+      </ul>
+    </Part>
+  )
+}
+
+function ConfirmAct(props: { asked: Asked; onCancel: () => void; onConfirm: () => void }) {
+  const { asked } = props
+  return (
+    <ConfirmDialog
+      open
+      title={ACTS[asked.act].title(nameOf(asked.row))}
+      confirm={ACTS[asked.act].confirm}
+      onCancel={props.onCancel}
+      onConfirm={props.onConfirm}
+    >
+      {ACTS[asked.act].about}
+    </ConfirmDialog>
   )
 }
 

@@ -2,7 +2,7 @@
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { CircleAlert, RotateCw, X } from 'lucide-react'
 import { formatCount } from '../../lib/format.ts'
-import { decideUploads, retryUpload, stopUploads, useUploads } from '../../state/uploads.ts'
+import { decideUploads, retryUpload, stopUploads, type Upload, useUploads } from '../../state/uploads.ts'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 
