@@ -1,5 +1,5 @@
 /** Actions of the palette, in their groups. */
-import { MODES, isWithin } from '@sandlot/shared/chat/mode'
+import { MODES, type Mode, isWithin } from '@sandlot/shared/chat/mode'
 import {
   ArrowDownToDot,
   Copy,
@@ -118,16 +118,18 @@ function useChatActions(frame: FrameActions): PaletteItem[] {
       run: () => deleteChats(sessionId === null ? [] : [sessionId]),
     },
     own && { id: 'rename', label: 'Rename this chat…', icon: PencilLine, run: frame.rename },
-    ...(own
-      ? MODES.filter((mode) => isWithin(me.modeCeiling, mode)).map((mode) => ({
-          id: `mode-${mode}`,
-          label: `Approval mode: ${MODE_WORDS[mode].name}`,
-          icon: MODE_WORDS[mode].icon,
-          run: () => chat.setMode(sessionId ?? '', mode),
-        }))
-      : []),
+    ...(own ? modeActions(me.modeCeiling, (mode) => chat.setMode(sessionId ?? '', mode)) : []),
   ]
   return items.filter((item) => item !== false)
+}
+
+function modeActions(ceiling: Mode | undefined, choose: (mode: Mode) => void): PaletteItem[] {
+  return MODES.filter((mode) => isWithin(ceiling, mode)).map((mode) => ({
+    id: `mode-${mode}`,
+    label: `Approval mode: ${MODE_WORDS[mode].name}`,
+    icon: MODE_WORDS[mode].icon,
+    run: () => choose(mode),
+  }))
 }
 
 function useViewActions(frame: FrameActions): PaletteItem[] {

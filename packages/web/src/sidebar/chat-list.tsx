@@ -33,7 +33,7 @@ export function ChatList(props: {
   shared: boolean
   onPick: () => void
 }) {
-  const { found, shared, onPick } = props
+  const { found, onPick } = props
   const sessions = useChatState((state) => state.sessions)
   const activeId = useChatState((state) => state.activeId)
   const { chosen } = useChatListState()
@@ -62,10 +62,8 @@ export function ChatList(props: {
         <ArchiveList onBack={() => setInArchive(false)} item={item} />
       ) : (
         <AllChats
-          found={found}
-          shared={shared}
+          {...props}
           item={item}
-          onPick={onPick}
           onProject={(edited) => setProject({ edited })}
           onArchive={() => setInArchive(true)}
         />

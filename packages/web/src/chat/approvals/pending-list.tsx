@@ -4,7 +4,7 @@
  */
 import type { WaitingApproval } from '@sandlot/shared/chat/pending'
 import { messageOf } from '@sandlot/shared/base/errors'
-import { type KeyboardEvent, useEffect, useRef, useState } from 'react'
+import { type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { cn } from '../../lib/cn.ts'
 import { formatDuration } from '../../lib/format.ts'
@@ -27,24 +27,10 @@ const keyOf = ({ sessionId, callId }: WaitingApproval): string => `${sessionId} 
 
 export default function PendingList(props: { onClose: () => void }) {
   const { waiting, more, problem, reload } = useWaiting()
-  const [at, setAt] = useState<string | null>(null)
-  const { answered, failed, said, setSaid, send } = useAnswers(reload)
+  const { open, failed, said, setSaid, send } = useAnswers(waiting, reload)
   const [, navigate] = useLocation()
   const region = useRef<HTMLUListElement>(null)
-  const open = (waiting ?? []).filter((one) => !answered.has(keyOf(one)))
-  const found = open.findIndex((one) => keyOf(one) === at)
-  const place = found === -1 ? 0 : found
-  const chosen = open[place]
-
-  const rowOf = (one: WaitingApproval) =>
-    region.current?.querySelector<HTMLElement>(`[data-row="${CSS.escape(keyOf(one))}"]`) ?? null
-  const choose = (one: WaitingApproval | undefined) => {
-    if (one === undefined) return
-    setAt(keyOf(one))
-    const row = rowOf(one)
-    row?.focus({ preventScroll: true })
-    row?.scrollIntoView({ block: 'nearest' })
-  }
+  const { place, chosen, rowOf, choose, setAt } = useChosen(open, region)
   const visit = ({ sessionId }: WaitingApproval) => {
     props.onClose()
     navigate(`/s/${sessionId}`)
@@ -77,18 +63,7 @@ export default function PendingList(props: { onClose: () => void }) {
       <p role="status" className="sr-only">
         {said}
       </p>
-      <div className="px-5 pt-3 empty:hidden">
-        {problem !== null && <Alert>{problem}</Alert>}
-        {failed !== null && <Alert>{failed}</Alert>}
-      </div>
-      {waiting === null && problem === null && (
-        <p className="px-5 py-6 text-sm text-muted">Loading what waits…</p>
-      )}
-      {waiting !== null && open.length === 0 && (
-        <p className="px-5 py-8 text-center text-sm text-muted">
-          Nothing waits for you. When a call needs your approval, in any chat, it is listed here.
-        </p>
-      )}
+      <ListStatus problem={problem} failed={failed} count={waiting === null ? null : open.length} />
       <ul
         ref={region}
         aria-label="Calls that wait for you"
@@ -104,14 +79,56 @@ export default function PendingList(props: { onClose: () => void }) {
             onVisit={() => visit(one)}
           />
         ))}
-        {more && (
-          <li className="px-2 py-1 text-xs text-muted">
-            More chats wait; they appear when these are answered.
-          </li>
-        )}
+        {more && <MoreWait />}
       </ul>
       {open.length > 0 && <KeyHints />}
     </div>
+  )
+}
+
+/** `count`: null until the list is loaded. */
+function ListStatus(props: { problem: string | null; failed: string | null; count: number | null }) {
+  const { problem, failed, count } = props
+  return (
+    <>
+      <div className="px-5 pt-3 empty:hidden">
+        {problem !== null && <Alert>{problem}</Alert>}
+        {failed !== null && <Alert>{failed}</Alert>}
+      </div>
+      {count === null && problem === null && (
+        <p className="px-5 py-6 text-sm text-muted">Loading what waits…</p>
+      )}
+      {count === 0 && (
+        <p className="px-5 py-8 text-center text-sm text-muted">
+          Nothing waits for you. When a call needs your approval, in any chat, it is listed here.
+        </p>
+      )}
+    </>
+  )
+}
+
+/** The row that the keys act on: the first, until another is chosen. */
+function useChosen(open: readonly WaitingApproval[], region: RefObject<HTMLElement | null>) {
+  const [at, setAt] = useState<string | null>(null)
+  const found = open.findIndex((one) => keyOf(one) === at)
+  const place = found === -1 ? 0 : found
+  const chosen = open[place]
+
+  const rowOf = (one: WaitingApproval) =>
+    region.current?.querySelector<HTMLElement>(`[data-row="${CSS.escape(keyOf(one))}"]`) ?? null
+  const choose = (one: WaitingApproval | undefined) => {
+    if (one === undefined) return
+    setAt(keyOf(one))
+    const row = rowOf(one)
+    row?.focus({ preventScroll: true })
+    row?.scrollIntoView({ block: 'nearest' })
+  }
+  return { place, chosen, rowOf, choose, setAt }
+}
+
+function MoreWait() {
+  return (
+    <li className="px-2 py-1 text-xs text-muted">More chats wait; they appear when these are answered.</li>
   )
 }
 
@@ -134,8 +151,8 @@ function KeyHints() {
   )
 }
 
-/** Answers by key of the approval; one that fails is open again. `said`: for a screen reader. */
-function useAnswers(reload: () => Promise<void>) {
+/** An answer that fails opens its row again. `said`: for a screen reader. */
+function useAnswers(waiting: readonly WaitingApproval[] | null, reload: () => Promise<void>) {
   const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set())
   const [failed, setFailed] = useState<string | null>(null)
   const [said, setSaid] = useState('')
@@ -153,7 +170,8 @@ function useAnswers(reload: () => Promise<void>) {
       await reload()
     }
   }
-  return { answered, failed, said, setSaid, send }
+  const open = (waiting ?? []).filter((one) => !answered.has(keyOf(one)))
+  return { open, failed, said, setSaid, send }
 }
 
 const STEPS: Readonly<Record<string, number | undefined>> = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1 }

@@ -1,7 +1,7 @@
 /** CSV and TSV as a table, sorted and filtered in a worker; only what is on the screen exists. */
 import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual'
 import { ArrowDown, ArrowUp } from 'lucide-react'
-import { type CSSProperties, useEffect, useRef, useState } from 'react'
+import { type CSSProperties, type RefObject, useEffect, useRef, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatCount } from '../../lib/format.ts'
 import { fileUrl } from '../../net/files.ts'
@@ -90,10 +90,68 @@ function useRows(worker: Worker, total: number) {
 }
 
 function Grid(props: { table: Opened; worker: Worker; path: string }) {
-  const { columns, numeric, widths, rows: total, cut } = props.table
+  const { columns, numeric, rows: total, cut } = props.table
   const { wanted, count, pages, arrange, show } = useRows(props.worker, total)
   const scrolled = useRef<HTMLDivElement>(null)
   const gutter = String(total).length * CHAR + 24
+  const { rows, across } = useWindow(scrolled, props.table, count, gutter)
+  const shown = rows.getVirtualItems()
+  const [first, last] = [shown[0]?.index ?? 0, shown.at(-1)?.index ?? 0]
+  useEffect(() => show(first, last))
+  const cells = across.getVirtualItems()
+  const width = across.getTotalSize()
+  const whole = { width: `max(100%, ${width}px)` }
+  const sortBy = (column: number) => {
+    rows.scrollToOffset(0)
+    arrange({ ...wanted, sort: nextSort(wanted.sort, column) })
+  }
+  return (
+    <>
+      <FilterBar
+        filter={wanted.filter}
+        count={count}
+        total={total}
+        onFilter={(filter) => {
+          rows.scrollToOffset(0)
+          arrange({ ...wanted, filter })
+        }}
+      />
+      {cut && <CutNote />}
+      <div
+        ref={scrolled}
+        tabIndex={0}
+        role="table"
+        aria-label={`Table of ${props.path}`}
+        aria-rowcount={count + 1}
+        aria-colcount={columns.length}
+        className="min-h-0 flex-1 overflow-auto text-xs tabular-nums focus-visible:-outline-offset-2"
+      >
+        <HeadRow table={props.table} cells={cells} sort={wanted.sort} style={whole} onSort={sortBy} />
+        <div role="rowgroup" className="relative" style={{ height: count * ROW, ...whole }}>
+          {shown.map(({ index, start, key }) => (
+            <BodyRow
+              key={key}
+              index={index}
+              row={pages.get(Math.floor(index / PAGE))?.[index % PAGE]}
+              cells={cells}
+              numeric={numeric}
+              gutter={gutter}
+              style={{ transform: `translateY(${start}px)`, height: ROW, ...whole }}
+            />
+          ))}
+        </div>
+        {count === 0 && <NoRows filter={wanted.filter} />}
+      </div>
+    </>
+  )
+}
+
+function useWindow(
+  scrolled: RefObject<HTMLElement | null>,
+  { columns, widths }: Opened,
+  count: number,
+  gutter: number,
+) {
   const rows = useVirtualizer({
     count,
     getScrollElement: () => scrolled.current,
@@ -109,78 +167,56 @@ function Grid(props: { table: Opened; worker: Worker; path: string }) {
     overscan: 3,
     paddingStart: gutter,
   })
-  const shown = rows.getVirtualItems()
-  const [first, last] = [shown[0]?.index ?? 0, shown.at(-1)?.index ?? 0]
-  useEffect(() => show(first, last))
-  const cells = across.getVirtualItems()
-  const width = across.getTotalSize()
-  const whole = { width: `max(100%, ${width}px)` }
-  const sortBy = (column: number) => {
-    const { sort } = wanted
-    const next = sort?.column !== column ? { column, down: false } : sort.down ? null : { column, down: true }
-    rows.scrollToOffset(0)
-    arrange({ ...wanted, sort: next })
-  }
+  return { rows, across }
+}
+
+/** Up, down, and then as in the file. */
+function nextSort(sort: Arrangement['sort'], column: number): Arrangement['sort'] {
+  if (sort?.column !== column) return { column, down: false }
+  return sort.down ? null : { column, down: true }
+}
+
+function CutNote() {
   return (
-    <>
-      <FilterBar
-        filter={wanted.filter}
-        count={count}
-        total={total}
-        onFilter={(filter) => {
-          rows.scrollToOffset(0)
-          arrange({ ...wanted, filter })
-        }}
-      />
-      {cut && (
-        <Note>
-          Only the first part of this table is shown: at most {MOST_ROWS.toLocaleString('en')} rows,{' '}
-          {MOST_COLUMNS} columns and 64 MiB. Download the file for the rest.
-        </Note>
-      )}
-      <div
-        ref={scrolled}
-        tabIndex={0}
-        role="table"
-        aria-label={`Table of ${props.path}`}
-        aria-rowcount={count + 1}
-        aria-colcount={columns.length}
-        className="min-h-0 flex-1 overflow-auto text-xs tabular-nums focus-visible:-outline-offset-2"
-      >
-        <div role="rowgroup" className="sticky top-0 z-10 bg-panel" style={whole}>
-          <div role="row" aria-rowindex={1} className="relative border-b border-line" style={{ height: ROW }}>
-            {cells.map((cell) => (
-              <ColumnHead
-                key={cell.key}
-                cell={cell}
-                title={columns[cell.index] ?? ''}
-                numeric={numeric[cell.index] === true}
-                down={wanted.sort?.column === cell.index ? wanted.sort.down : undefined}
-                onSort={() => sortBy(cell.index)}
-              />
-            ))}
-          </div>
-        </div>
-        <div role="rowgroup" className="relative" style={{ height: count * ROW, ...whole }}>
-          {shown.map(({ index, start, key }) => (
-            <BodyRow
-              key={key}
-              index={index}
-              row={pages.get(Math.floor(index / PAGE))?.[index % PAGE]}
-              cells={cells}
-              numeric={numeric}
-              gutter={gutter}
-              style={{ transform: `translateY(${start}px)`, height: ROW, ...whole }}
-            />
-          ))}
-        </div>
-        {count === 0 && (
-          <p className="sticky left-0 px-4 py-6 text-sm text-muted">
-            {wanted.filter === '' ? 'This table has no rows.' : `No row has “${wanted.filter}” in it.`}
-          </p>
-        )}
+    <Note>
+      Only the first part of this table is shown: at most {MOST_ROWS.toLocaleString('en')} rows,{' '}
+      {MOST_COLUMNS} columns and 64 MiB. Download the file for the rest.
+    </Note>
+  )
+}
+
+function HeadRow(props: {
+  table: Opened
+  cells: readonly VirtualItem[]
+  sort: Arrangement['sort']
+  style: CSSProperties
+  onSort: (column: number) => void
+}) {
+  const { cells, sort } = props
+  const { columns, numeric } = props.table
+  return (
+    <div role="rowgroup" className="sticky top-0 z-10 bg-panel" style={props.style}>
+      <div role="row" aria-rowindex={1} className="relative border-b border-line" style={{ height: ROW }}>
+        {cells.map((cell) => (
+          <ColumnHead
+            key={cell.key}
+            cell={cell}
+            title={columns[cell.index] ?? ''}
+            numeric={numeric[cell.index] === true}
+            down={sort?.column === cell.index ? sort.down : undefined}
+            onSort={() => props.onSort(cell.index)}
+          />
+        ))}
       </div>
-    </>
+    </div>
+  )
+}
+
+function NoRows({ filter }: { filter: string }) {
+  return (
+    <p className="sticky left-0 px-4 py-6 text-sm text-muted">
+      {filter === '' ? 'This table has no rows.' : `No row has “${filter}” in it.`}
+    </p>
   )
 }
 

@@ -81,17 +81,7 @@ export function SandboxesSection() {
         {problem !== null && <Alert>{problem}</Alert>}
         {unmeasured !== null && <Alert>{unmeasured}</Alert>}
         <Facts view={view} />
-        <div className="flex gap-2">
-          <SearchField
-            label="Find a sandbox by its person"
-            placeholder="Find a person’s sandbox"
-            value={wanted}
-            onChange={setWanted}
-          />
-          <Button className="h-10 pointer-coarse:h-11" disabled={busy} onClick={() => void attempt(reload)}>
-            {busy && <Spinner />} Refresh
-          </Button>
-        </div>
+        <Find wanted={wanted} busy={busy} onWanted={setWanted} onRefresh={() => void attempt(reload)} />
         {found.length === 0 ? (
           <p className="text-sm text-muted">
             {wanted === ''
@@ -99,17 +89,7 @@ export function SandboxesSection() {
               : 'Nobody of that name has one.'}
           </p>
         ) : (
-          <ul aria-label="Sandboxes" className="divide-y divide-line rounded-lg border border-line">
-            {shown.map((row) => (
-              <SandboxRow
-                key={row.userId}
-                row={row}
-                use={uses[row.userId]}
-                busy={busy}
-                onAct={(what) => setAsked({ act: what, row })}
-              />
-            ))}
-          </ul>
+          <SandboxList rows={shown} uses={uses} busy={busy} onAsk={setAsked} />
         )}
         {shown.length < found.length && (
           <Button size="sm" className="self-start" onClick={() => setRows(rows + FIRST_ROWS)}>
@@ -197,6 +177,49 @@ function ConfirmAct(props: { asked: Asked; onCancel: () => void; onConfirm: () =
     >
       {ACTS[asked.act].about}
     </ConfirmDialog>
+  )
+}
+
+function Find(props: {
+  wanted: string
+  busy: boolean
+  onWanted: (wanted: string) => void
+  onRefresh: () => void
+}) {
+  const { wanted, busy } = props
+  return (
+    <div className="flex gap-2">
+      <SearchField
+        label="Find a sandbox by its person"
+        placeholder="Find a person’s sandbox"
+        value={wanted}
+        onChange={props.onWanted}
+      />
+      <Button className="h-10 pointer-coarse:h-11" disabled={busy} onClick={props.onRefresh}>
+        {busy && <Spinner />} Refresh
+      </Button>
+    </div>
+  )
+}
+
+function SandboxList(props: {
+  rows: readonly Row[]
+  uses: Readonly<Record<string, SandboxUse>>
+  busy: boolean
+  onAsk: (asked: Asked) => void
+}) {
+  return (
+    <ul aria-label="Sandboxes" className="divide-y divide-line rounded-lg border border-line">
+      {props.rows.map((row) => (
+        <SandboxRow
+          key={row.userId}
+          row={row}
+          use={props.uses[row.userId]}
+          busy={props.busy}
+          onAct={(what) => props.onAsk({ act: what, row })}
+        />
+      ))}
+    </ul>
   )
 }
 

@@ -1,7 +1,7 @@
 /** MCP servers: a person's own, and for administrators those of the deployment. */
 import type { ServerScope, ServerStateView, ServersView, ServerView } from '@sandlot/shared/admin/mcp-servers'
 import { Plus } from 'lucide-react'
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import {
   beginSignIn,
@@ -22,10 +22,37 @@ import { ServerForm } from './server-form.tsx'
 import { AddedLine, GivenLine } from './server-line.tsx'
 
 export function Servers({ of }: { of: ServerScope }) {
+  const servers = useServers(of)
+  const { view, problem } = servers
+  if (view === null)
+    return problem === null ? (
+      <p role="status" className="flex items-center gap-2 text-sm text-muted">
+        <Spinner /> Asking the agent…
+      </p>
+    ) : (
+      <Alert>{problem}</Alert>
+    )
+  return (
+    <div className="flex flex-col gap-10">
+      {problem !== null && <Alert>{problem}</Alert>}
+      {servers.unanswered !== null && <Alert>{servers.unanswered}</Alert>}
+      <AddedPart of={of} view={view} servers={servers} />
+      {view.given.length > 0 && <GivenPart of={of} view={view} servers={servers} />}
+    </div>
+  )
+}
+
+type ServerActs = Omit<ReturnType<typeof useServers>, 'view'>
+
+interface PartProps {
+  of: ServerScope
+  view: ServersView
+  servers: ServerActs
+}
+
+/** `unanswered`: the problem of the last test. */
+function useServers(of: ServerScope) {
   const [view, setView] = useState<ServersView | null>(null)
-  /** A server, or a new one. Null: no form is open. */
-  const [edited, setEdited] = useState<ServerView | 'new' | null>(null)
-  const [doomed, setDoomed] = useState<ServerView | null>(null)
   /** Ids of those that are asked now. */
   const [testing, setTesting] = useState<ReadonlySet<string>>(new Set())
   const { busy, problem, attempt } = useAttempt()
@@ -81,15 +108,13 @@ export function Servers({ of }: { of: ServerScope }) {
         void test(id)
       }),
   })
+  return { view, setView, problem, unanswered: trials.problem, attempt, test, change, acts }
+}
 
-  if (view === null)
-    return problem === null ? (
-      <p role="status" className="flex items-center gap-2 text-sm text-muted">
-        <Spinner /> Asking the agent…
-      </p>
-    ) : (
-      <Alert>{problem}</Alert>
-    )
+function AddedPart({ of, view, servers }: PartProps) {
+  const { setView, test } = servers
+  /** A server, or a new one. Null: no form is open. */
+  const [edited, setEdited] = useState<ServerView | 'new' | null>(null)
   const form = (server: ServerView | null) => (
     <ServerForm
       of={of}
@@ -105,113 +130,151 @@ export function Servers({ of }: { of: ServerScope }) {
     />
   )
   return (
-    <div className="flex flex-col gap-10">
-      {problem !== null && <Alert>{problem}</Alert>}
-      {trials.problem !== null && <Alert>{trials.problem}</Alert>}
-      <Part
-        title={of === 'own' ? 'Your servers' : 'Servers for everybody'}
-        text={
-          of === 'own'
-            ? 'Only your agent uses them. What is changed here holds from your next message on.'
-            : 'What is changed here holds from the next message on. Values go to the agent once, are stored encrypted, and are never shown again.'
-        }
-      >
-        {of === 'deployment' && (
-          <p className="text-sm text-muted">
-            Everybody may use them, unless a team or a person is given a list of its own.{' '}
-            <Link
-              href="/settings/teams"
-              className="inline-flex items-center underline underline-offset-2 hover:text-ink pointer-coarse:h-11"
-            >
-              To the teams
-            </Link>
-          </p>
-        )}
-        {view.may === 'none' && <Hint>An administrator has not allowed servers of your own.</Hint>}
-        {view.servers.length === 0 && edited === null && view.may !== 'none' && (
-          <p className="text-sm text-muted">
-            None yet. A server that speaks the Model Context Protocol gives the agent more tools: a tracker, a
-            calendar, a database.
-          </p>
-        )}
-        {view.servers.length > 0 && (
-          <ul
-            aria-label={of === 'own' ? 'Your MCP servers' : 'Added MCP servers'}
-            className="divide-y divide-line rounded-lg border border-line"
-          >
-            {view.servers.map((server) =>
-              edited !== null && edited !== 'new' && edited.id === server.id ? (
-                <li key={server.id} className="p-3">
-                  {form(server)}
-                </li>
-              ) : (
-                <AddedLine
-                  key={server.id}
-                  server={server}
-                  {...acts(server.id)}
-                  onEdit={() => setEdited(server)}
-                  onRemove={() => setDoomed(server)}
-                  onSwitch={(enabled) => void change(server, { enabled })}
-                  onChoose={(choice) => void change(server, choice)}
-                />
-              ),
-            )}
-          </ul>
-        )}
-        {edited === 'new' ? (
-          <div className="rounded-lg border border-line p-3">{form(null)}</div>
-        ) : (
-          view.may !== 'none' && (
-            <div>
-              <Button
-                variant={view.servers.length === 0 ? 'primary' : 'secondary'}
-                disabled={view.servers.length >= view.most}
-                onClick={() => setEdited('new')}
-              >
-                <Plus className="size-4" aria-hidden /> Add a server
-              </Button>
-            </div>
-          )
-        )}
-      </Part>
-      {view.given.length > 0 && (
-        <Part
-          title={of === 'own' ? 'From this Sandlot' : 'From the configuration'}
-          text={
-            of === 'own'
-              ? 'Your agent has these without your adding them.'
-              : 'Set by the environment and the configuration file, and changed there. Programs beside the agent can only be added there: they run as the agent’s user and can read what it can.'
-          }
-        >
-          <ul
-            aria-label={of === 'own' ? 'MCP servers of this Sandlot' : 'Configured MCP servers'}
-            className="divide-y divide-line rounded-lg border border-line"
-          >
-            {view.given.map((server) => (
-              <GivenLine key={server.id} server={server} {...acts(server.id)} />
-            ))}
-          </ul>
-        </Part>
+    <Part
+      title={of === 'own' ? 'Your servers' : 'Servers for everybody'}
+      text={
+        of === 'own'
+          ? 'Only your agent uses them. What is changed here holds from your next message on.'
+          : 'What is changed here holds from the next message on. Values go to the agent once, are stored encrypted, and are never shown again.'
+      }
+    >
+      <Introduction of={of} view={view} isIdle={edited === null} />
+      {view.servers.length > 0 && (
+        <AddedList of={of} view={view} servers={servers} edited={edited} form={form} onEdit={setEdited} />
       )}
-      <ConfirmDialog
-        title={`Remove ${doomed?.name ?? ''}?`}
-        confirm="Remove"
-        open={doomed !== null}
-        onCancel={() => setDoomed(null)}
-        onConfirm={() =>
-          void attempt(async () => {
-            if (doomed === null) return
-            setDoomed(null)
-            setView(await removeServer(of, doomed.id))
-            showToast(`${doomed.name} is removed.`)
-          })
-        }
+      {edited === 'new' ? (
+        <div className="rounded-lg border border-line p-3">{form(null)}</div>
+      ) : (
+        view.may !== 'none' && (
+          <div>
+            <Button
+              variant={view.servers.length === 0 ? 'primary' : 'secondary'}
+              disabled={view.servers.length >= view.most}
+              onClick={() => setEdited('new')}
+            >
+              <Plus className="size-4" aria-hidden /> Add a server
+            </Button>
+          </div>
+        )
+      )}
+    </Part>
+  )
+}
+
+/** `isIdle`: no form is open. */
+function Introduction({ of, view, isIdle }: { of: ServerScope; view: ServersView; isIdle: boolean }) {
+  return (
+    <>
+      {of === 'deployment' && (
+        <p className="text-sm text-muted">
+          Everybody may use them, unless a team or a person is given a list of its own.{' '}
+          <Link
+            href="/settings/teams"
+            className="inline-flex items-center underline underline-offset-2 hover:text-ink pointer-coarse:h-11"
+          >
+            To the teams
+          </Link>
+        </p>
+      )}
+      {view.may === 'none' && <Hint>An administrator has not allowed servers of your own.</Hint>}
+      {view.servers.length === 0 && isIdle && view.may !== 'none' && (
+        <p className="text-sm text-muted">
+          None yet. A server that speaks the Model Context Protocol gives the agent more tools: a tracker, a
+          calendar, a database.
+        </p>
+      )}
+    </>
+  )
+}
+
+function AddedList(
+  props: PartProps & {
+    edited: ServerView | 'new' | null
+    form: (server: ServerView) => ReactNode
+    onEdit: (server: ServerView) => void
+  },
+) {
+  const { of, view, edited, form } = props
+  const { acts, change } = props.servers
+  const [doomed, setDoomed] = useState<ServerView | null>(null)
+  return (
+    <>
+      <ul
+        aria-label={of === 'own' ? 'Your MCP servers' : 'Added MCP servers'}
+        className="divide-y divide-line rounded-lg border border-line"
       >
-        {of === 'own'
-          ? 'Its values and your sign-in are deleted, and its tools are gone with the next message.'
-          : 'Its values and everybody’s sign-ins are deleted, and its tools are gone with the next message.'}
-      </ConfirmDialog>
-    </div>
+        {view.servers.map((server) =>
+          edited !== null && edited !== 'new' && edited.id === server.id ? (
+            <li key={server.id} className="p-3">
+              {form(server)}
+            </li>
+          ) : (
+            <AddedLine
+              key={server.id}
+              server={server}
+              {...acts(server.id)}
+              onEdit={() => props.onEdit(server)}
+              onRemove={() => setDoomed(server)}
+              onSwitch={(enabled) => void change(server, { enabled })}
+              onChoose={(choice) => void change(server, choice)}
+            />
+          ),
+        )}
+      </ul>
+      <RemoveDialog of={of} server={doomed} servers={props.servers} onClose={() => setDoomed(null)} />
+    </>
+  )
+}
+
+function GivenPart({ of, view, servers }: PartProps) {
+  return (
+    <Part
+      title={of === 'own' ? 'From this Sandlot' : 'From the configuration'}
+      text={
+        of === 'own'
+          ? 'Your agent has these without your adding them.'
+          : 'Set by the environment and the configuration file, and changed there. Programs beside the agent can only be added there: they run as the agent’s user and can read what it can.'
+      }
+    >
+      <ul
+        aria-label={of === 'own' ? 'MCP servers of this Sandlot' : 'Configured MCP servers'}
+        className="divide-y divide-line rounded-lg border border-line"
+      >
+        {view.given.map((server) => (
+          <GivenLine key={server.id} server={server} {...servers.acts(server.id)} />
+        ))}
+      </ul>
+    </Part>
+  )
+}
+
+function RemoveDialog(props: {
+  of: ServerScope
+  server: ServerView | null
+  servers: ServerActs
+  onClose: () => void
+}) {
+  const { of, server: doomed } = props
+  const { attempt, setView } = props.servers
+  return (
+    <ConfirmDialog
+      title={`Remove ${doomed?.name ?? ''}?`}
+      confirm="Remove"
+      open={doomed !== null}
+      onCancel={props.onClose}
+      onConfirm={() =>
+        void attempt(async () => {
+          if (doomed === null) return
+          props.onClose()
+          setView(await removeServer(of, doomed.id))
+          showToast(`${doomed.name} is removed.`)
+        })
+      }
+    >
+      {of === 'own'
+        ? 'Its values and your sign-in are deleted, and its tools are gone with the next message.'
+        : 'Its values and everybody’s sign-ins are deleted, and its tools are gone with the next message.'}
+    </ConfirmDialog>
   )
 }
 
