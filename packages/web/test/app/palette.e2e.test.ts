@@ -30,7 +30,7 @@ test.each(
   await until(async () => expect(await options.allInnerTexts()).toEqual(['Theme: dark']))
   await page.keyboard.press('Enter')
   await palette.waitFor({ state: 'detached' })
-  expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark')
+  await until(async () => expect(await page.evaluate('document.documentElement.dataset.theme')).toBe('dark'))
 
   await ask('workspace files')
   await page.keyboard.press('Enter')
