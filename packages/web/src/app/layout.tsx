@@ -11,6 +11,7 @@ import { useReadingOf } from '../state/reading.ts'
 import { useGlobalKeys } from '../chat/use-global-keys.ts'
 import { Dock } from '../workspace/dock.tsx'
 import { useWorkspace } from '../state/use-workspace.ts'
+import type { FrameActions } from './actions.ts'
 import { copyLastCode, copyLastReply } from './copy-last.ts'
 import { browserStorage } from '../lib/storage.ts'
 import { useIsWide } from '../lib/wide.ts'
@@ -31,28 +32,62 @@ const ShareDialog = lazy(() => import('../chat/sharing/share-dialog.tsx'))
 const SIDEBAR_KEY = 'sandlot.sidebar'
 
 export function Layout(props: { children: ReactNode }) {
+  const sidebar = useSidebar()
+  const [palette, setPalette] = useState(false)
+  const [renaming, setRenaming] = useState(false)
+  const [sharing, setSharing] = useState(false)
+  const [shortcuts, setShortcuts] = useState(false)
+  const sessionId = useChatState((state) => state.activeId)
+  const { me } = useChat()
+  const title = useTitle()
+  useLayoutKeys(sidebar, { palette: () => setPalette(true), shortcuts: () => setShortcuts(true) })
+  return (
+    <div className="flex h-full">
+      <SidebarFrame {...sidebar} />
+      <main className="flex min-w-0 flex-1 flex-col bg-canvas">
+        <Header
+          sidebar={sidebar}
+          title={title}
+          onShare={() => setSharing(true)}
+          onRename={() => setRenaming(true)}
+        />
+        <ConnectionBanner />
+        {props.children}
+      </main>
+      {me.role !== 'guest' && <Dock />}
+      {sharing && sessionId !== null && (
+        <Suspense fallback={null}>
+          <ShareDialog sessionId={sessionId} onClose={() => setSharing(false)} />
+        </Suspense>
+      )}
+      {renaming && sessionId !== null && (
+        <RenameDialog sessionId={sessionId} title={title} onClose={() => setRenaming(false)} />
+      )}
+      {palette && (
+        <LazyPalette
+          frame={{
+            toggleSidebar: sidebar.toggle,
+            share: () => setSharing(true),
+            rename: () => setRenaming(true),
+            showShortcuts: () => setShortcuts(true),
+            focusComposer,
+          }}
+          onClose={() => setPalette(false)}
+        />
+      )}
+      <ShortcutsDialog open={shortcuts} onOpenChange={setShortcuts} />
+    </div>
+  )
+}
+
+type SidebarState = ReturnType<typeof useSidebar>
+
+/** On a wide screen shown or hidden, else a drawer. */
+function useSidebar() {
   const wide = useIsWide()
   const [shown, setShown] = useState(() => browserStorage('local').get(SIDEBAR_KEY) !== 'hidden')
   const [drawer, setDrawer] = useState(false)
-  const desk = useWorkspace()
-  const [palette, setPalette] = useState(false)
-  const [typed, setTyped] = useState('')
-  const closePalette = () => {
-    setPalette(false)
-    setTyped('')
-  }
-  const [renaming, setRenaming] = useState(false)
-  const [sharing, setSharing] = useState(false)
-  const sessionId = useChatState((state) => state.activeId)
-  const [shortcuts, setShortcuts] = useState(false)
   const [, navigate] = useLocation()
-  const { chat, me } = useChat()
-  const isGuest = me.role === 'guest'
-  const entries = () => chat.store.getState().views[sessionId ?? '']?.transcript.entries
-  const title = useTitle()
-  const deleteChats = useDeleteChats()
-  const { access } = useReadingOf(sessionId)
-  const ownsChat = access === 'own'
   const toggle = () => {
     if (!wide) return setDrawer(!drawer)
     browserStorage('local').set(SIDEBAR_KEY, shown ? 'hidden' : 'shown')
@@ -62,21 +97,35 @@ export function Layout(props: { children: ReactNode }) {
     setDrawer(false)
     navigate('/settings')
   }
+  return { wide, shown, drawer, setDrawer, toggle, openSettings }
+}
+
+function useLayoutKeys(sidebar: SidebarState, open: { palette: () => void; shortcuts: () => void }): void {
+  const [, navigate] = useLocation()
+  const { chat, me } = useChat()
+  const workspace = useWorkspace()
+  const sessionId = useChatState((state) => state.activeId)
+  const ownsChat = useReadingOf(sessionId).access === 'own'
+  const deleteChats = useDeleteChats()
+  const entries = () => chat.store.getState().views[sessionId ?? '']?.transcript.entries
   useGlobalKeys((shortcut) => {
     if (shortcut === 'new-chat') navigate('/')
-    else if (shortcut === 'toggle-sidebar') toggle()
-    else if (shortcut === 'settings') openSettings()
-    else if (shortcut === 'palette') setPalette(true)
-    else if (shortcut === 'toggle-workspace' && !isGuest) desk.toggle()
+    else if (shortcut === 'toggle-sidebar') sidebar.toggle()
+    else if (shortcut === 'settings') sidebar.openSettings()
+    else if (shortcut === 'palette') open.palette()
+    else if (shortcut === 'toggle-workspace' && me.role !== 'guest') workspace.toggle()
     else if (shortcut === 'copy-reply') copyLastReply(entries())
     else if (shortcut === 'delete-chat' && ownsChat && sessionId !== null) deleteChats([sessionId])
     else if (shortcut === 'copy-code') copyLastCode(entries())
-    else if (shortcut === 'shortcuts') setShortcuts(true)
+    else if (shortcut === 'shortcuts') open.shortcuts()
     else return false
     return true
   })
+}
+
+function SidebarFrame({ wide, shown, drawer, setDrawer, openSettings }: SidebarState) {
   return (
-    <div className="flex h-full">
+    <>
       {wide && shown && (
         <aside aria-label="Sidebar" className="w-66 shrink-0 border-r border-line">
           <Sidebar onPick={() => undefined} onSettings={openSettings} />
@@ -93,64 +142,51 @@ export function Layout(props: { children: ReactNode }) {
           </Dialog.Portal>
         </Dialog.Root>
       )}
-      <main className="flex min-w-0 flex-1 flex-col bg-canvas">
-        <header className="flex h-13 shrink-0 items-center gap-1 px-2.5">
-          <IconButton
-            label={wide ? 'Toggle sidebar' : 'Open chats'}
-            onClick={toggle}
-            className="max-md:size-11"
-          >
-            {wide ? <PanelLeft aria-hidden /> : <MenuIcon aria-hidden />}
-          </IconButton>
-          <Title title={title} />
-          <PendingButton />
-          <PeopleHere onShare={() => setSharing(true)} />
-          <ChatMenu title={title} onShare={() => setSharing(true)} onRename={() => setRenaming(true)} />
-          {!isGuest && (
-            <IconButton
-              label="Workspace"
-              aria-expanded={desk.panel !== null}
-              onClick={desk.toggle}
-              className="max-md:size-11"
-            >
-              <PanelRight aria-hidden />
-            </IconButton>
-          )}
-          {!isGuest && (!wide || !shown) && (
-            <IconButton label="New chat" onClick={() => navigate('/')} className="max-md:size-11">
-              <SquarePen aria-hidden />
-            </IconButton>
-          )}
-        </header>
-        <ConnectionBanner />
-        {props.children}
-      </main>
-      {!isGuest && <Dock />}
-      {sharing && sessionId !== null && (
-        <Suspense fallback={null}>
-          <ShareDialog sessionId={sessionId} onClose={() => setSharing(false)} />
-        </Suspense>
+    </>
+  )
+}
+
+function Header(props: { sidebar: SidebarState; title: string; onShare: () => void; onRename: () => void }) {
+  const { title } = props
+  const { wide, shown, toggle } = props.sidebar
+  const [, navigate] = useLocation()
+  const { me } = useChat()
+  const workspace = useWorkspace()
+  const isGuest = me.role === 'guest'
+  return (
+    <header className="flex h-13 shrink-0 items-center gap-1 px-2.5">
+      <IconButton label={wide ? 'Toggle sidebar' : 'Open chats'} onClick={toggle} className="max-md:size-11">
+        {wide ? <PanelLeft aria-hidden /> : <MenuIcon aria-hidden />}
+      </IconButton>
+      <Title title={title} />
+      <PendingButton />
+      <PeopleHere onShare={props.onShare} />
+      <ChatMenu title={title} onShare={props.onShare} onRename={props.onRename} />
+      {!isGuest && (
+        <IconButton
+          label="Workspace"
+          aria-expanded={workspace.panel !== null}
+          onClick={workspace.toggle}
+          className="max-md:size-11"
+        >
+          <PanelRight aria-hidden />
+        </IconButton>
       )}
-      {renaming && sessionId !== null && (
-        <RenameDialog sessionId={sessionId} title={title} onClose={() => setRenaming(false)} />
+      {!isGuest && (!wide || !shown) && (
+        <IconButton label="New chat" onClick={() => navigate('/')} className="max-md:size-11">
+          <SquarePen aria-hidden />
+        </IconButton>
       )}
-      {palette && (
-        <Suspense fallback={<PaletteField typed={typed} onTyped={setTyped} onClose={closePalette} />}>
-          <Palette
-            typed={typed}
-            frame={{
-              toggleSidebar: toggle,
-              share: () => setSharing(true),
-              rename: () => setRenaming(true),
-              showShortcuts: () => setShortcuts(true),
-              focusComposer,
-            }}
-            onClose={closePalette}
-          />
-        </Suspense>
-      )}
-      <ShortcutsDialog open={shortcuts} onOpenChange={setShortcuts} />
-    </div>
+    </header>
+  )
+}
+
+function LazyPalette({ frame, onClose }: { frame: FrameActions; onClose: () => void }) {
+  const [typed, setTyped] = useState('')
+  return (
+    <Suspense fallback={<PaletteField typed={typed} onTyped={setTyped} onClose={onClose} />}>
+      <Palette typed={typed} frame={frame} onClose={onClose} />
+    </Suspense>
   )
 }
 

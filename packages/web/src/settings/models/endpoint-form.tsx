@@ -20,33 +20,11 @@ export function EndpointForm(props: {
   onLeave: () => void
 }) {
   const { endpoint } = props
-  const [preset, setPreset] = useState(endpoint === null ? '' : 'other')
-  const [name, setName] = useState(endpoint?.name ?? '')
-  const [baseUrl, setBaseUrl] = useState(endpoint?.baseUrl ?? '')
-  const [apiKey, setApiKey] = useState('')
-  const [models, setModels] = useState<readonly ModelDraft[]>(
-    endpoint === null ? [emptyModel()] : endpoint.models.map(draftOf),
-  )
-  const [result, setResult] = useState<EndpointTestResult | null>(null)
-  const list = useId()
-  const trial = useAttempt()
-  const offered = result?.models ?? []
-  const keeps = endpoint?.hasKey === true && apiKey === '' && baseUrl.trim() === endpoint.baseUrl
-  const firstModel = models[0]?.name.trim() ?? ''
-  const test = () =>
-    trial.attempt(async () => {
-      setResult(null)
-      setResult(
-        await tryEndpoint({
-          baseUrl: baseUrl.trim(),
-          apiKey: apiKey.trim() === '' ? undefined : apiKey.trim(),
-          id: endpoint?.id,
-          model: firstModel === '' ? undefined : firstModel,
-        }),
-      )
-    })
+  const { draft, set, keeps, choosePreset, ...trial } = useEndpointDraft(endpoint)
+  const { preset, name, baseUrl, models } = draft
+  const firstModel = firstModelOf(draft)
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    const key = apiKey.trim()
+    const key = draft.apiKey.trim()
     const now = await putEndpoint(endpoint?.id ?? null, {
       name: name.trim(),
       baseUrl: baseUrl.trim(),
@@ -59,15 +37,6 @@ export function EndpointForm(props: {
     )
     props.onSaved(now)
   })
-  const take = (id: string) => {
-    setPreset(id)
-    const chosen = PRESETS.find((one) => one.id === id)
-    if (chosen === undefined) return
-    setName(chosen.name)
-    setBaseUrl(chosen.baseUrl)
-    setResult(null)
-  }
-  const hint = PRESETS.find(({ id }) => id === preset)?.hint
   return (
     <form
       aria-label={endpoint === null ? 'New endpoint' : `Change ${endpoint.name}`}
@@ -81,73 +50,25 @@ export function EndpointForm(props: {
           value={preset}
           placeholder="Choose one"
           options={PRESETS.map(({ id, name: words }) => [id, words === '' ? 'Another one' : words])}
-          onChange={take}
+          onChange={choosePreset}
         />
       )}
-      <div className="grid gap-4 sm:grid-cols-[1fr_2fr]">
-        <Field
-          label="Name"
-          value={name}
-          required
-          maxLength={60}
-          autoComplete="off"
-          onChange={({ target }) => setName(target.value)}
-        />
-        <Field
-          label="Address"
-          type="url"
-          value={baseUrl}
-          required
-          maxLength={500}
-          autoComplete="off"
-          placeholder="https://…/v1"
-          hint={hint}
-          onChange={({ target }) => setBaseUrl(target.value)}
-        />
-      </div>
-      <PasswordField
-        label="API key"
-        autoComplete="new-password"
-        value={apiKey}
-        maxLength={4096}
-        placeholder={keeps ? 'The one that is stored' : 'None'}
-        hint={
-          keeps ? 'Empty: the one that is stored stays.' : 'Empty for servers of your own that need none.'
-        }
-        onChange={({ target }) => setApiKey(target.value)}
+      <AddressFields draft={draft} set={set} />
+      <KeyField draft={draft} set={set} keeps={keeps} />
+      <ModelsField
+        models={models}
+        offered={trial.result?.models ?? []}
+        onChange={(next) => set({ models: next })}
       />
-      <fieldset className="flex flex-col gap-2">
-        <legend className="mb-1.5 text-sm font-medium">Models</legend>
-        <datalist id={list}>
-          {offered.map((one) => (
-            <option key={one} value={one} />
-          ))}
-        </datalist>
-        {models.map((model, at) => (
-          <ModelRow
-            key={model.key}
-            model={model}
-            list={list}
-            alone={models.length === 1}
-            onChange={(next) => setModels(models.map((one, place) => (place === at ? next : one)))}
-            onRemove={() => setModels(models.filter((one) => one !== model))}
-          />
-        ))}
-        <div className="flex flex-wrap gap-2">
-          <Button size="sm" onClick={() => setModels([...models, emptyModel()])}>
-            <Plus className="size-3.5" aria-hidden /> Another model
-          </Button>
-        </div>
-      </fieldset>
       {trial.problem !== null && <Alert>{trial.problem}</Alert>}
-      {result !== null && <Outcome result={result} />}
+      {trial.result !== null && <Outcome result={trial.result} />}
       <div className="flex flex-wrap justify-end gap-2">
         <Button
           className="mr-auto"
-          disabled={trial.busy || baseUrl.trim() === ''}
-          onClick={() => void test()}
+          disabled={trial.testing || baseUrl.trim() === ''}
+          onClick={() => void trial.test()}
         >
-          {trial.busy && <Spinner />} {firstModel === '' ? 'Look for models' : 'Test it'}
+          {trial.testing && <Spinner />} {firstModel === '' ? 'Look for models' : 'Test it'}
         </Button>
         <Button onClick={props.onLeave}>Cancel</Button>
         <Button type="submit" variant="primary" disabled={busy || firstModel === '' || name.trim() === ''}>
@@ -155,6 +76,134 @@ export function EndpointForm(props: {
         </Button>
       </div>
     </form>
+  )
+}
+
+interface EndpointDraft {
+  preset: string
+  name: string
+  baseUrl: string
+  apiKey: string
+  models: readonly ModelDraft[]
+}
+
+interface DraftProps {
+  draft: EndpointDraft
+  set: (change: Partial<EndpointDraft>) => void
+}
+
+const firstModelOf = ({ models }: EndpointDraft): string => models[0]?.name.trim() ?? ''
+
+/** `keeps`: the stored key stays. `result`: of the last test. */
+function useEndpointDraft(endpoint: EndpointView | null) {
+  const [draft, setDraft] = useState<EndpointDraft>(() => ({
+    preset: endpoint === null ? '' : 'other',
+    name: endpoint?.name ?? '',
+    baseUrl: endpoint?.baseUrl ?? '',
+    apiKey: '',
+    models: endpoint === null ? [emptyModel()] : endpoint.models.map(draftOf),
+  }))
+  const set = (change: Partial<EndpointDraft>) => setDraft((now) => ({ ...now, ...change }))
+  const [result, setResult] = useState<EndpointTestResult | null>(null)
+  const { busy: testing, problem, attempt } = useAttempt()
+  const { apiKey } = draft
+  const baseUrl = draft.baseUrl.trim()
+  const keeps = endpoint?.hasKey === true && apiKey === '' && baseUrl === endpoint.baseUrl
+  const test = () =>
+    attempt(async () => {
+      setResult(null)
+      setResult(
+        await tryEndpoint({
+          baseUrl,
+          apiKey: apiKey.trim() === '' ? undefined : apiKey.trim(),
+          id: endpoint?.id,
+          model: firstModelOf(draft) === '' ? undefined : firstModelOf(draft),
+        }),
+      )
+    })
+  const choosePreset = (id: string) => {
+    set({ preset: id })
+    const chosen = PRESETS.find((one) => one.id === id)
+    if (chosen === undefined) return
+    set({ name: chosen.name, baseUrl: chosen.baseUrl })
+    setResult(null)
+  }
+  return { draft, set, keeps, choosePreset, result, testing, problem, test }
+}
+
+function AddressFields({ draft, set }: DraftProps) {
+  const hint = PRESETS.find(({ id }) => id === draft.preset)?.hint
+  return (
+    <div className="grid gap-4 sm:grid-cols-[1fr_2fr]">
+      <Field
+        label="Name"
+        value={draft.name}
+        required
+        maxLength={60}
+        autoComplete="off"
+        onChange={({ target }) => set({ name: target.value })}
+      />
+      <Field
+        label="Address"
+        type="url"
+        value={draft.baseUrl}
+        required
+        maxLength={500}
+        autoComplete="off"
+        placeholder="https://…/v1"
+        hint={hint}
+        onChange={({ target }) => set({ baseUrl: target.value })}
+      />
+    </div>
+  )
+}
+
+function KeyField({ draft, set, keeps }: DraftProps & { keeps: boolean }) {
+  return (
+    <PasswordField
+      label="API key"
+      autoComplete="new-password"
+      value={draft.apiKey}
+      maxLength={4096}
+      placeholder={keeps ? 'The one that is stored' : 'None'}
+      hint={keeps ? 'Empty: the one that is stored stays.' : 'Empty for servers of your own that need none.'}
+      onChange={({ target }) => set({ apiKey: target.value })}
+    />
+  )
+}
+
+function ModelsField(props: {
+  models: readonly ModelDraft[]
+  /** Names of those that the endpoint has. */
+  offered: readonly string[]
+  onChange: (models: readonly ModelDraft[]) => void
+}) {
+  const { models, offered, onChange } = props
+  const list = useId()
+  return (
+    <fieldset className="flex flex-col gap-2">
+      <legend className="mb-1.5 text-sm font-medium">Models</legend>
+      <datalist id={list}>
+        {offered.map((one) => (
+          <option key={one} value={one} />
+        ))}
+      </datalist>
+      {models.map((model, at) => (
+        <ModelRow
+          key={model.key}
+          model={model}
+          list={list}
+          alone={models.length === 1}
+          onChange={(next) => onChange(models.map((one, place) => (place === at ? next : one)))}
+          onRemove={() => onChange(models.filter((one) => one !== model))}
+        />
+      ))}
+      <div className="flex flex-wrap gap-2">
+        <Button size="sm" onClick={() => onChange([...models, emptyModel()])}>
+          <Plus className="size-3.5" aria-hidden /> Another model
+        </Button>
+      </div>
+    </fieldset>
   )
 }
 

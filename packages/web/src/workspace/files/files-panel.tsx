@@ -1,11 +1,11 @@
 /** The person's workspace: a tree, and one file of it to read or change. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { ChevronLeft, FolderOpen, X } from 'lucide-react'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'react'
 import { useChat } from '../../state/chat-context.ts'
 import { useWorkspace } from '../../state/use-workspace.ts'
 import { revealedText } from '../../lib/invisible.ts'
-import { makeFolder, moveFile, uploadFile } from '../../net/files.ts'
+import { makeFolder, uploadFile } from '../../net/files.ts'
 import { FilePreview } from '../../preview/file-preview.tsx'
 import { addUploads, useUploads } from '../../state/uploads.ts'
 import { Alert } from '../../ui/alert.tsx'
@@ -14,7 +14,7 @@ import { EmptyPlace } from '../../ui/empty-place.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
-import { below, chosenEntries, droppedEntries, folderOf, nameOf } from '../../state/dropped.ts'
+import { chosenEntries, droppedEntries, folderOf, nameOf } from '../../state/dropped.ts'
 import type { EntryActions } from './entry-menu.tsx'
 import { FilesToolbar } from './files-toolbar.tsx'
 import { FoundFiles } from './found-files.tsx'
@@ -129,25 +129,91 @@ function Browser(props: { onEdit: (path: string) => void }) {
   const { openFile } = useWorkspace()
   const root = useTree(({ folders }) => folders.get(''))
   const [renaming, setRenaming] = useState<string | null>(null)
-  const [moving, setMoving] = useState<readonly string[] | null>(null)
-  const [trash, setTrash] = useState(false)
   const [query, setQuery] = useState('')
-  const chosen = useRef<{ folder: string; files: HTMLInputElement | null; folders: HTMLInputElement | null }>(
-    {
-      folder: '',
-      files: null,
-      folders: null,
-    },
+  const files = useFileActions(setRenaming)
+  const [dialog, setDialog] = useState<Dialog>(null)
+  const chosen = useRef<Chosen>({ folder: '', files: null, folders: null })
+  const actions = useEntryActions({
+    files,
+    chosen,
+    onEdit: props.onEdit,
+    onRename: setRenaming,
+    onDialog: setDialog,
+  })
+  const drop = (data: DataTransfer, folder: string) =>
+    void droppedEntries(data, folder).then(addUploads, (error: unknown) => files.setProblem(messageOf(error)))
+  return (
+    <>
+      <FileInput kind="files" testId="workspace-files" chosen={chosen} />
+      <FileInput kind="folders" testId="workspace-folders" chosen={chosen} />
+      <FilesToolbar
+        query={query}
+        onQuery={setQuery}
+        actions={actions}
+        onFolders={() => {
+          chosen.current.folder = ''
+          chosen.current.folders?.click()
+        }}
+        onTrash={() => setDialog('trash')}
+      />
+      <ProblemBars files={files} />
+      {query.trim() !== '' ? (
+        <FoundFiles
+          query={query.trim()}
+          onOpen={(path, kind) => {
+            if (kind !== 'directory') return openFile(path)
+            setQuery('')
+            void reveal(path)
+          }}
+        />
+      ) : root === undefined ? (
+        <p role="status" className="flex items-center gap-2 px-5 py-3 text-sm text-muted">
+          <Spinner /> Looking into your workspace…
+        </p>
+      ) : root.entries.length === 0 && root.problem === null ? (
+        <EmptyWorkspace onDrop={(data) => drop(data, '')} />
+      ) : (
+        <TreeView
+          actions={actions}
+          renaming={renaming}
+          onRename={(path, name) => {
+            setRenaming(null)
+            if (name !== null) void files.rename(path, name)
+          }}
+          onDrop={drop}
+        />
+      )}
+      <BrowserDialog dialog={dialog} files={files} onClose={() => setDialog(null)} />
+    </>
   )
+}
 
-  const { problem, setProblem, forever, setForever, ...files } = useFileActions(setRenaming)
-  const { attempt } = files
-  const actions: EntryActions = {
+type FileActions = ReturnType<typeof useFileActions>
+/** The open dialog: a move of these paths, or the trash. */
+type Dialog = { moving: readonly string[] } | 'trash' | null
+
+/** The inputs for files and folders, and the folder that their files go to. */
+interface Chosen {
+  folder: string
+  files: HTMLInputElement | null
+  folders: HTMLInputElement | null
+}
+
+function useEntryActions(parts: {
+  files: FileActions
+  chosen: RefObject<Chosen>
+  onEdit: (path: string) => void
+  onRename: (path: string) => void
+  onDialog: (dialog: Dialog) => void
+}): EntryActions {
+  const { openFile } = useWorkspace()
+  const { files, chosen } = parts
+  return {
     open: openFile,
-    edit: props.onEdit,
-    rename: setRenaming,
+    edit: parts.onEdit,
+    rename: parts.onRename,
     move: (paths, folder) => {
-      if (folder === undefined) setMoving(paths)
+      if (folder === undefined) parts.onDialog({ moving: paths })
       else if (paths.length > 0) void files.move(paths, folder)
     },
     remove: (paths) => void files.remove(paths),
@@ -169,9 +235,11 @@ function Browser(props: { onEdit: (path: string) => void }) {
       showToast('The path is copied.', { seconds: 3 })
     },
   }
-  const drop = (data: DataTransfer, folder: string) =>
-    droppedEntries(data, folder).then(addUploads, (error: unknown) => setProblem(messageOf(error)))
-  const input = (kind: 'files' | 'folders', testId: string) => (
+}
+
+function FileInput(props: { kind: 'files' | 'folders'; testId: string; chosen: RefObject<Chosen> }) {
+  const { kind, testId, chosen } = props
+  return (
     <input
       ref={(element) => {
         chosen.current[kind] = element
@@ -188,20 +256,12 @@ function Browser(props: { onEdit: (path: string) => void }) {
       }}
     />
   )
+}
+
+function ProblemBars({ files }: { files: FileActions }) {
+  const { problem, setProblem, forever, setForever, removeForGood } = files
   return (
     <>
-      {input('files', 'workspace-files')}
-      {input('folders', 'workspace-folders')}
-      <FilesToolbar
-        query={query}
-        onQuery={setQuery}
-        actions={actions}
-        onFolders={() => {
-          chosen.current.folder = ''
-          chosen.current.folders?.click()
-        }}
-        onTrash={() => setTrash(true)}
-      />
       {problem !== null && (
         <div className="flex items-start gap-1 p-2">
           <div className="min-w-0 flex-1">
@@ -224,69 +284,50 @@ function Browser(props: { onEdit: (path: string) => void }) {
           <Button size="sm" onClick={() => setForever(null)}>
             Cancel
           </Button>
-          <Button size="sm" variant="danger" onClick={() => void files.removeForGood(forever)}>
+          <Button size="sm" variant="danger" onClick={() => void removeForGood(forever)}>
             Delete for good
           </Button>
         </div>
       )}
-      {query.trim() !== '' ? (
-        <FoundFiles
-          query={query.trim()}
-          onOpen={(path, kind) => {
-            if (kind !== 'directory') return openFile(path)
-            setQuery('')
-            void reveal(path)
-          }}
-        />
-      ) : root === undefined ? (
-        <p role="status" className="flex items-center gap-2 px-5 py-3 text-sm text-muted">
-          <Spinner /> Looking into your workspace…
-        </p>
-      ) : root.entries.length === 0 && root.problem === null ? (
-        <DropPlace onDrop={(data) => void drop(data, '')}>
-          <EmptyPlace icon={FolderOpen} title="Nothing is here yet">
-            <p>
-              What the agent writes is listed here, and files and folders that you add or drop here are there
-              for the agent.
-            </p>
-          </EmptyPlace>
-        </DropPlace>
-      ) : (
-        <TreeView
-          actions={actions}
-          renaming={renaming}
-          onRename={(path, name) => {
-            setRenaming(null)
-            if (name === null) return
-            void attempt(async () => {
-              const to = below(folderOf(path), name)
-              await moveFile(path, to)
-              await reveal(to)
-            })
-          }}
-          onDrop={(data, folder) => void drop(data, folder)}
-        />
-      )}
-      {moving !== null && (
-        <MoveDialog
-          paths={moving}
-          onMove={(folder) => {
-            setMoving(null)
-            void files.move(moving, folder)
-          }}
-          onClose={() => setMoving(null)}
-        />
-      )}
-      {trash && (
-        <TrashDialog
-          onRestored={(path) => void reveal(path)}
-          onClose={() => {
-            setTrash(false)
-            void refreshTree()
-          }}
-        />
-      )}
     </>
+  )
+}
+
+function EmptyWorkspace({ onDrop }: { onDrop: (data: DataTransfer) => void }) {
+  return (
+    <DropPlace onDrop={onDrop}>
+      <EmptyPlace icon={FolderOpen} title="Nothing is here yet">
+        <p>
+          What the agent writes is listed here, and files and folders that you add or drop here are there for
+          the agent.
+        </p>
+      </EmptyPlace>
+    </DropPlace>
+  )
+}
+
+function BrowserDialog(props: { dialog: Dialog; files: FileActions; onClose: () => void }) {
+  const { dialog, files, onClose } = props
+  if (dialog === null) return null
+  if (dialog === 'trash')
+    return (
+      <TrashDialog
+        onRestored={(path) => void reveal(path)}
+        onClose={() => {
+          onClose()
+          void refreshTree()
+        }}
+      />
+    )
+  return (
+    <MoveDialog
+      paths={dialog.moving}
+      onMove={(folder) => {
+        onClose()
+        void files.move(dialog.moving, folder)
+      }}
+      onClose={onClose}
+    />
   )
 }
 

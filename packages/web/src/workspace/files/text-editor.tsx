@@ -18,14 +18,68 @@ const unsaved = new Map<string, Opened & { written: string }>()
 
 export function TextEditor(props: { path: string; onSaved: () => void; onClose: () => void }) {
   const { path } = props
+  const { opened, text, setText, problem, conflict, busy, changed, open, save } = useTextFile(
+    path,
+    props.onSaved,
+  )
+  const [leaving, setLeaving] = useState(false)
+  const onKeyDown = (event: KeyboardEvent) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 's') {
+      event.preventDefault()
+      if (changed && !busy && opened !== null) void save(opened.etag)
+    }
+    // Closing the dock would discard the text.
+    if (event.key === 'Escape') event.nativeEvent.stopImmediatePropagation()
+  }
+  return (
+    <div className="flex min-h-0 flex-1 flex-col" onKeyDown={onKeyDown}>
+      {problem !== null && (
+        <div className="p-3">
+          <Alert>{problem}</Alert>
+        </div>
+      )}
+      {conflict !== null && (
+        <Question words={`${conflict} Your text is not saved.`} label="It was changed meanwhile">
+          <Button size="sm" onClick={() => void open(new AbortController().signal)}>
+            Take the other
+          </Button>
+          <Button size="sm" variant="danger" disabled={busy} onClick={() => void save(null)}>
+            Save mine over it
+          </Button>
+        </Question>
+      )}
+      {leaving && (
+        <DiscardQuestion
+          onStay={() => setLeaving(false)}
+          onDiscard={() => {
+            unsaved.delete(path)
+            props.onClose()
+          }}
+        />
+      )}
+      {opened !== null && <TextField path={path} text={text} onText={setText} />}
+      {opened === null && problem === null && (
+        <p role="status" className="flex items-center gap-2 p-5 text-sm text-muted">
+          <Spinner /> Opening the file…
+        </p>
+      )}
+      <SaveBar
+        state={opened === null ? '' : changed ? 'Changed' : 'Saved'}
+        disabled={!changed || busy || opened === null}
+        onClose={() => (changed ? setLeaving(true) : props.onClose())}
+        onSave={() => opened !== null && void save(opened.etag)}
+      />
+    </div>
+  )
+}
+
+/** `save`: over the version with this tag, or (null) over any. */
+function useTextFile(path: string, onSaved: () => void) {
   const [opened, setOpened] = useState<Opened | null>(null)
   const [text, setText] = useState('')
   const [problem, setProblem] = useState<string | null>(null)
   const [conflict, setConflict] = useState<string | null>(null)
   const [busy, setBusy] = useState(false)
-  const [leaving, setLeaving] = useState(false)
-  const field = useRef<HTMLTextAreaElement>(null)
-  const numbers = useRef<HTMLPreElement>(null)
 
   const open = async (signal: AbortSignal) => {
     const left = unsaved.get(path)
@@ -55,6 +109,29 @@ export function TextEditor(props: { path: string; onSaved: () => void; onClose: 
   const hasReturns = opened?.text.includes('\r\n') === true
   const written = hasReturns ? text.replaceAll('\n', '\r\n') : text
   const changed = opened !== null && written !== opened.text
+  useUnsaved(path, opened, written)
+
+  const save = async (over: string | null) => {
+    setBusy(true)
+    try {
+      const etag = await saveTextFile(path, written, over)
+      setOpened({ text: written, etag })
+      setConflict(null)
+      setProblem(null)
+      onSaved()
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 'conflict') setConflict(error.message)
+      else setProblem(messageOf(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+  return { opened, text, setText, problem, conflict, busy, changed, open, save }
+}
+
+/** Keeps changes of a closed editor, and asks before the page is left. */
+function useUnsaved(path: string, opened: Opened | null, written: string): void {
+  const changed = opened !== null && written !== opened.text
   useEffect(() => {
     if (opened !== null && changed) unsaved.set(path, { ...opened, written })
     else if (opened !== null) unsaved.delete(path)
@@ -65,114 +142,69 @@ export function TextEditor(props: { path: string; onSaved: () => void; onClose: 
     addEventListener('beforeunload', ask)
     return () => removeEventListener('beforeunload', ask)
   }, [changed])
+}
 
-  const save = async (over: string | null) => {
-    setBusy(true)
-    try {
-      const etag = await saveTextFile(path, written, over)
-      setOpened({ text: written, etag })
-      setConflict(null)
-      setProblem(null)
-      props.onSaved()
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 'conflict') setConflict(error.message)
-      else setProblem(messageOf(error))
-    } finally {
-      setBusy(false)
-    }
-  }
-  const onKeyDown = (event: KeyboardEvent) => {
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === 's') {
-      event.preventDefault()
-      if (changed && !busy && opened !== null) void save(opened.etag)
-    }
-    // Closing the dock would discard the text.
-    if (event.key === 'Escape') event.nativeEvent.stopImmediatePropagation()
-  }
+function TextField(props: { path: string; text: string; onText: (text: string) => void }) {
+  const { path, text } = props
+  const numbers = useRef<HTMLPreElement>(null)
   const lines = useMemo(() => text.split('\n').length, [text])
   const gutter = useMemo(() => Array.from({ length: lines }, (_, n) => n + 1).join('\n'), [lines])
-
   return (
-    <div className="flex min-h-0 flex-1 flex-col" onKeyDown={onKeyDown}>
-      {problem !== null && (
-        <div className="p-3">
-          <Alert>{problem}</Alert>
-        </div>
-      )}
-      {conflict !== null && (
-        <Question words={`${conflict} Your text is not saved.`} label="It was changed meanwhile">
-          <Button size="sm" onClick={() => void open(new AbortController().signal)}>
-            Take the other
-          </Button>
-          <Button size="sm" variant="danger" disabled={busy} onClick={() => void save(null)}>
-            Save mine over it
-          </Button>
-        </Question>
-      )}
-      {leaving && (
-        <Question words="Your changes are not saved." label="Discard your changes?">
-          <Button size="sm" onClick={() => setLeaving(false)}>
-            Go on editing
-          </Button>
-          <Button
-            size="sm"
-            variant="danger"
-            onClick={() => {
-              unsaved.delete(path)
-              props.onClose()
-            }}
-          >
-            Discard
-          </Button>
-        </Question>
-      )}
-      {opened === null ? (
-        problem === null && (
-          <p role="status" className="flex items-center gap-2 p-5 text-sm text-muted">
-            <Spinner /> Opening the file…
-          </p>
-        )
-      ) : (
-        <div className="flex min-h-0 flex-1 overflow-hidden bg-sunken">
-          <pre
-            ref={numbers}
-            aria-hidden
-            className="code shrink-0 overflow-hidden py-3 pr-2 pl-3 text-right text-faint select-none"
-          >
-            {gutter}
-          </pre>
-          <textarea
-            ref={field}
-            aria-label={`Text of ${path}`}
-            value={text}
-            wrap="off"
-            spellCheck={false}
-            autoCapitalize="off"
-            onChange={(event) => setText(event.target.value)}
-            onScroll={({ currentTarget }) => {
-              if (numbers.current !== null) numbers.current.scrollTop = currentTarget.scrollTop
-            }}
-            className="code min-w-0 flex-1 resize-none bg-transparent py-3 pr-3 pl-1 outline-none"
-          />
-        </div>
-      )}
-      <div className="flex items-center gap-2 border-t border-line px-3 py-2">
-        <p role="status" className="min-w-0 flex-1 truncate text-xs text-muted">
-          {opened === null ? '' : changed ? 'Changed' : 'Saved'}
-        </p>
-        <Button size="sm" onClick={() => (changed ? setLeaving(true) : props.onClose())}>
-          Close
-        </Button>
-        <Button
-          size="sm"
-          variant="primary"
-          title="Save (Ctrl S)"
-          disabled={!changed || busy || opened === null}
-          onClick={() => opened !== null && void save(opened.etag)}
-        >
-          Save
-        </Button>
-      </div>
+    <div className="flex min-h-0 flex-1 overflow-hidden bg-sunken">
+      <pre
+        ref={numbers}
+        aria-hidden
+        className="code shrink-0 overflow-hidden py-3 pr-2 pl-3 text-right text-faint select-none"
+      >
+        {gutter}
+      </pre>
+      <textarea
+        aria-label={`Text of ${path}`}
+        value={text}
+        wrap="off"
+        spellCheck={false}
+        autoCapitalize="off"
+        onChange={(event) => props.onText(event.target.value)}
+        onScroll={({ currentTarget }) => {
+          if (numbers.current !== null) numbers.current.scrollTop = currentTarget.scrollTop
+        }}
+        className="code min-w-0 flex-1 resize-none bg-transparent py-3 pr-3 pl-1 outline-none"
+      />
+    </div>
+  )
+}
+
+function DiscardQuestion(props: { onStay: () => void; onDiscard: () => void }) {
+  return (
+    <Question words="Your changes are not saved." label="Discard your changes?">
+      <Button size="sm" onClick={props.onStay}>
+        Go on editing
+      </Button>
+      <Button size="sm" variant="danger" onClick={props.onDiscard}>
+        Discard
+      </Button>
+    </Question>
+  )
+}
+
+function SaveBar(props: { state: string; disabled: boolean; onClose: () => void; onSave: () => void }) {
+  return (
+    <div className="flex items-center gap-2 border-t border-line px-3 py-2">
+      <p role="status" className="min-w-0 flex-1 truncate text-xs text-muted">
+        {props.state}
+      </p>
+      <Button size="sm" onClick={props.onClose}>
+        Close
+      </Button>
+      <Button
+        size="sm"
+        variant="primary"
+        title="Save (Ctrl S)"
+        disabled={props.disabled}
+        onClick={props.onSave}
+      >
+        Save
+      </Button>
     </div>
   )
 }

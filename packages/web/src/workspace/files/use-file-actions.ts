@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { moveFile, removeFile, restoreFile } from '../../net/files.ts'
 import { ApiError } from '../../net/http.ts'
 import { showToast } from '../../ui/toasts.tsx'
-import { below, nameOf } from '../../state/dropped.ts'
+import { below, folderOf, nameOf } from '../../state/dropped.ts'
 import { namesOf } from './tree-view.tsx'
 import { refreshTree, reveal, toggleFolder } from './use-tree.ts'
 
@@ -32,12 +32,18 @@ export function useFileActions(onMade: (path: string) => void) {
     })
   const move = (paths: readonly string[], folder: string) => attempt(() => moveInto(folder, paths, attempt))
   const remove = (paths: readonly string[]) => attempt(() => moveToTrash(paths, attempt, setForever))
+  const rename = (path: string, name: string) =>
+    attempt(async () => {
+      const to = below(folderOf(path), name)
+      await moveFile(path, to)
+      await reveal(to)
+    })
   const removeForGood = (paths: readonly string[]) =>
     attempt(async () => {
       setForever(null)
       for (const path of paths) await removeFile(path, { forever: true })
     })
-  return { problem, setProblem, forever, setForever, attempt, make, move, remove, removeForGood }
+  return { problem, setProblem, forever, setForever, make, move, rename, remove, removeForGood }
 }
 
 type Attempt = (work: () => Promise<void>) => Promise<void>
