@@ -12,6 +12,7 @@ import {
   type KeyboardEvent,
   type ReactNode,
   type Ref,
+  type RefObject,
   useImperativeHandle,
   useLayoutEffect,
   useRef,
@@ -22,6 +23,7 @@ import { AttachmentStrip } from './attachment-strip.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { useFileMention, useMention } from './mentions.tsx'
 import type { ComposerAttachments } from './use-attachments.ts'
+import type { Suggestions } from './use-suggestions.tsx'
 import type { Refusals } from '../../state/attachments.ts'
 import { ModeMenu } from './mode-menu.tsx'
 
@@ -36,7 +38,7 @@ const TALLEST_PX = 240
 /** A longer text that is pasted becomes a file. */
 const LONG_PASTE_CHARS = 4_000
 
-export function Composer(props: {
+interface ComposerProps {
   text: string
   onText: (text: string) => void
   onSend: (text: string) => void
@@ -63,8 +65,158 @@ export function Composer(props: {
   /** Shown next to the mode. */
   note?: ReactNode
   ref?: Ref<ComposerHandle>
-}) {
+}
+
+export function Composer(props: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null)
+  useComposerHandle(props, field)
+  const { comments } = props
+  const commenting = comments?.on === true
+  const longest = commenting ? MAX_COMMENT_CHARS : MAX_MESSAGE_CHARS
+  const tooLong = props.text.length > longest
+  const { blocked } = props.attachments
+  const sendable = isSendable(props, commenting) && !tooLong
+  const mention = useMentions(props, field, commenting)
+  const onPaste = usePaste(props, field, commenting)
+  const send = () => {
+    if (sendable) props.onSend(props.text.trim())
+  }
+  return (
+    <>
+      <Above>{props.above}</Above>
+      <div className={`${COLUMN} pb-3 sm:pb-5`}>
+        <div
+          className={cn(
+            'composer relative rounded-2xl border border-line-strong bg-raised shadow-2 focus-within:border-accent-line',
+            commenting && 'border-dashed',
+          )}
+        >
+          {mention.list}
+          {!commenting && <AttachmentStrip attachments={props.attachments} />}
+          <label htmlFor="composer" className="sr-only">
+            {commenting ? 'Comment' : 'Message'}
+          </label>
+          <textarea
+            id="composer"
+            dir="auto"
+            ref={field}
+            data-testid="composer"
+            rows={1}
+            value={props.text}
+            {...mention.field}
+            placeholder={placeholderOf(props, commenting)}
+            aria-invalid={tooLong}
+            onChange={(event) => props.onText(event.target.value)}
+            onKeyDown={(event) => onFieldKey(event, props, mention, send)}
+            onPaste={onPaste}
+            className="block max-h-60 w-full resize-none bg-transparent px-4 pt-3.5 pb-1 text-base leading-6 outline-none placeholder:text-faint"
+          />
+          <ComposerBar {...props} field={field} longest={longest}>
+            {(!props.busy || sendable) && (
+              <SendButton
+                label={commenting ? 'Send comment' : 'Send'}
+                title={commenting ? 'Send comment (Enter)' : (blocked ?? 'Send (Enter)')}
+                disabled={!sendable}
+                onSend={send}
+              />
+            )}
+          </ComposerBar>
+        </div>
+      </div>
+    </>
+  )
+}
+
+/** Apart from its length. */
+function isSendable({ text, attachments: { items, blocked } }: ComposerProps, commenting: boolean): boolean {
+  if (commenting) return text.trim() !== ''
+  return (text.trim() !== '' || items.length > 0) && blocked === null
+}
+
+/** Of people in a comment, else of files. */
+function useMentions(
+  props: ComposerProps,
+  field: RefObject<HTMLTextAreaElement | null>,
+  commenting: boolean,
+): Suggestions {
+  const { comments } = props
+  const { refusals } = props.attachments
+  const person = useMention(field, props.text, commenting ? (comments?.people ?? []) : [], props.onText)
+  const file = useFileMention(field, props.text, !commenting && refusals.files === null, props.onText)
+  return commenting ? person : file
+}
+
+function onFieldKey(
+  event: KeyboardEvent<HTMLTextAreaElement>,
+  props: ComposerProps,
+  mention: Suggestions,
+  send: () => void,
+): void {
+  // 229: some browsers report the Enter that ends a composition after it has ended.
+  if (event.nativeEvent.isComposing || event.keyCode === 229) return
+  if (mention.onKeyDown(event)) return
+  if (event.key === 'Enter' && !event.shiftKey && !event.ctrlKey && !event.altKey && !event.metaKey) {
+    event.preventDefault()
+    send()
+  }
+  if (event.key === 'ArrowUp' && props.text === '' && props.lastSaid !== null) {
+    event.preventDefault()
+    props.onText(props.lastSaid)
+  }
+}
+
+function placeholderOf(props: ComposerProps, commenting: boolean): string {
+  if (commenting) return 'Comment for the people here; @ mentions one'
+  return props.placeholder ?? (props.busy ? 'Add to what is running…' : 'Ask Sandlot to do something…')
+}
+
+function Above({ children }: { children: ReactNode }) {
+  return (
+    <div className={COLUMN}>
+      {/* A live region stays while it is empty, without a frame. */}
+      <div className="above-composer rounded-t-2xl border-line-strong bg-raised has-[>:not(:empty)]:border has-[>:not(:empty)]:border-b-0">
+        {children}
+      </div>
+    </div>
+  )
+}
+
+/** `children`: the button that sends. */
+function ComposerBar(
+  props: ComposerProps & {
+    field: RefObject<HTMLTextAreaElement | null>
+    longest: number
+    children: ReactNode
+  },
+) {
+  const { comments, field, longest } = props
+  const { add, refusals } = props.attachments
+  const commenting = comments?.on === true
+  return (
+    <div className="flex items-center gap-1 px-2 pb-2">
+      {!commenting && <AttachButton refusals={refusals} onFiles={(files) => void add(files)} />}
+      {comments !== undefined && (
+        <CommentSwitch
+          on={commenting}
+          onToggle={() => {
+            comments.onToggle()
+            field.current?.focus()
+          }}
+        />
+      )}
+      {props.mode !== null && !commenting && <ModeMenu mode={props.mode} onChange={props.onMode} />}
+      <div className="flex min-w-0 flex-1 items-center gap-2 text-xs text-faint">
+        {commenting ? null : props.note}
+      </div>
+      <TextLength length={props.text.length} longest={longest} />
+      {props.busy && <StopButton stopping={props.stopping} onStop={props.onStop} />}
+      {props.children}
+    </div>
+  )
+}
+
+/** `ref` of the composer; and the field is as high as its text. */
+function useComposerHandle(props: ComposerProps, field: RefObject<HTMLTextAreaElement | null>): void {
   const { text: written, onText } = props
   useImperativeHandle(
     props.ref,
@@ -80,21 +232,11 @@ export function Composer(props: {
     element.style.height = 'auto'
     element.style.height = `${Math.min(element.scrollHeight, TALLEST_PX)}px`
   }, [props.text])
+}
 
-  const { comments } = props
-  const commenting = comments?.on === true
-  const longest = commenting ? MAX_COMMENT_CHARS : MAX_MESSAGE_CHARS
-  const tooLong = props.text.length > longest
-  const { items, add, blocked, remove, refusals } = props.attachments
-  const sendable = commenting
-    ? props.text.trim() !== '' && !tooLong
-    : (props.text.trim() !== '' || items.length > 0) && !tooLong && blocked === null
-  const person = useMention(field, props.text, commenting ? comments.people : [], props.onText)
-  const file = useFileMention(field, props.text, !commenting && refusals.files === null, props.onText)
-  const mention = commenting ? person : file
-  const send = () => {
-    if (sendable) props.onSend(props.text.trim())
-  }
+/** Pasted files, and a long text as a file. */
+function usePaste(props: ComposerProps, field: RefObject<HTMLTextAreaElement | null>, commenting: boolean) {
+  const { add, remove, refusals } = props.attachments
   const onPaste = (event: ClipboardEvent<HTMLTextAreaElement>) => {
     const { files } = event.clipboardData
     const pasted = event.clipboardData.getData('text/plain')
@@ -120,109 +262,47 @@ export function Composer(props: {
       action: { label: 'Put it into the message', onClick },
     })
   }
-  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
-    // 229: some browsers report the Enter that ends a composition after it has ended.
-    if (event.nativeEvent.isComposing || event.keyCode === 229) return
-    if (mention.onKeyDown(event)) return
-    if (event.key === 'Enter' && !event.shiftKey && !event.ctrlKey && !event.altKey && !event.metaKey) {
-      event.preventDefault()
-      send()
-    }
-    if (event.key === 'ArrowUp' && props.text === '' && props.lastSaid !== null) {
-      event.preventDefault()
-      props.onText(props.lastSaid)
-    }
-  }
+  return onPaste
+}
+
+function TextLength({ length, longest }: { length: number; longest: number }) {
+  if (length <= longest * 0.9) return null
   return (
-    <>
-      <div className={COLUMN}>
-        {/* A live region stays while it is empty, without a frame. */}
-        <div className="above-composer rounded-t-2xl border-line-strong bg-raised has-[>:not(:empty)]:border has-[>:not(:empty)]:border-b-0">
-          {props.above}
-        </div>
-      </div>
-      <div className={`${COLUMN} pb-3 sm:pb-5`}>
-        <div
-          className={cn(
-            'composer relative rounded-2xl border border-line-strong bg-raised shadow-2 focus-within:border-accent-line',
-            commenting && 'border-dashed',
-          )}
-        >
-          {mention.list}
-          {!commenting && <AttachmentStrip attachments={props.attachments} />}
-          <label htmlFor="composer" className="sr-only">
-            {commenting ? 'Comment' : 'Message'}
-          </label>
-          <textarea
-            id="composer"
-            dir="auto"
-            ref={field}
-            data-testid="composer"
-            rows={1}
-            value={props.text}
-            {...mention.field}
-            placeholder={
-              commenting
-                ? 'Comment for the people here; @ mentions one'
-                : (props.placeholder ??
-                  (props.busy ? 'Add to what is running…' : 'Ask Sandlot to do something…'))
-            }
-            aria-invalid={tooLong}
-            onChange={(event) => props.onText(event.target.value)}
-            onKeyDown={onKeyDown}
-            onPaste={onPaste}
-            className="block max-h-60 w-full resize-none bg-transparent px-4 pt-3.5 pb-1 text-base leading-6 outline-none placeholder:text-faint"
-          />
-          <div className="flex items-center gap-1 px-2 pb-2">
-            {!commenting && <AttachButton refusals={refusals} onFiles={(files) => void add(files)} />}
-            {comments !== undefined && (
-              <CommentSwitch
-                on={commenting}
-                onToggle={() => {
-                  comments.onToggle()
-                  field.current?.focus()
-                }}
-              />
-            )}
-            {props.mode !== null && !commenting && <ModeMenu mode={props.mode} onChange={props.onMode} />}
-            <div className="flex min-w-0 flex-1 items-center gap-2 text-xs text-faint">
-              {commenting ? null : props.note}
-            </div>
-            {props.text.length > longest * 0.9 && (
-              <span className={cn('text-xs tabular-nums', tooLong ? 'text-failed' : 'text-faint')}>
-                {props.text.length.toLocaleString('en')} / {longest.toLocaleString('en')}
-              </span>
-            )}
-            {props.busy && (
-              <button
-                type="button"
-                data-testid="stop"
-                aria-label="Stop"
-                title="Stop (Esc)"
-                disabled={props.stopping}
-                onClick={props.onStop}
-                className="inline-flex size-9 pointer-coarse:size-11 items-center justify-center rounded-full border border-line-strong bg-raised text-ink hover:bg-hover disabled:opacity-50"
-              >
-                <Square className="size-3 fill-current" aria-hidden />
-              </button>
-            )}
-            {(!props.busy || sendable) && (
-              <button
-                type="button"
-                data-testid="send"
-                aria-label={commenting ? 'Send comment' : 'Send'}
-                title={commenting ? 'Send comment (Enter)' : (blocked ?? 'Send (Enter)')}
-                disabled={!sendable}
-                onClick={send}
-                className="inline-flex size-9 pointer-coarse:size-11 items-center justify-center rounded-full bg-accent text-accent-ink hover:bg-accent-strong disabled:bg-active disabled:text-faint"
-              >
-                <ArrowUp className="size-4.5" aria-hidden />
-              </button>
-            )}
-          </div>
-        </div>
-      </div>
-    </>
+    <span className={cn('text-xs tabular-nums', length > longest ? 'text-failed' : 'text-faint')}>
+      {length.toLocaleString('en')} / {longest.toLocaleString('en')}
+    </span>
+  )
+}
+
+function StopButton({ stopping, onStop }: { stopping: boolean; onStop: () => void }) {
+  return (
+    <button
+      type="button"
+      data-testid="stop"
+      aria-label="Stop"
+      title="Stop (Esc)"
+      disabled={stopping}
+      onClick={onStop}
+      className="inline-flex size-9 pointer-coarse:size-11 items-center justify-center rounded-full border border-line-strong bg-raised text-ink hover:bg-hover disabled:opacity-50"
+    >
+      <Square className="size-3 fill-current" aria-hidden />
+    </button>
+  )
+}
+
+function SendButton(props: { label: string; title: string; disabled: boolean; onSend: () => void }) {
+  return (
+    <button
+      type="button"
+      data-testid="send"
+      aria-label={props.label}
+      title={props.title}
+      disabled={props.disabled}
+      onClick={props.onSend}
+      className="inline-flex size-9 pointer-coarse:size-11 items-center justify-center rounded-full bg-accent text-accent-ink hover:bg-accent-strong disabled:bg-active disabled:text-faint"
+    >
+      <ArrowUp className="size-4.5" aria-hidden />
+    </button>
   )
 }
 

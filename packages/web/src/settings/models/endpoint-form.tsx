@@ -24,14 +24,7 @@ export function EndpointForm(props: {
   const { preset, name, baseUrl, models } = draft
   const firstModel = firstModelOf(draft)
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    const key = draft.apiKey.trim()
-    const now = await putEndpoint(endpoint?.id ?? null, {
-      name: name.trim(),
-      baseUrl: baseUrl.trim(),
-      models: models.filter((model) => model.name.trim() !== '').map(modelOf),
-      revision: endpoint?.revision ?? 0,
-      apiKey: key === '' ? (keeps ? undefined : null) : key,
-    })
+    const now = await putEndpoint(endpoint?.id ?? null, wireOf(draft, endpoint, keeps))
     showToast(
       endpoint === null ? `${name.trim()} answers from the next message on.` : 'The endpoint is changed.',
     )
@@ -93,6 +86,17 @@ interface DraftProps {
 }
 
 const firstModelOf = ({ models }: EndpointDraft): string => models[0]?.name.trim() ?? ''
+
+function wireOf(draft: EndpointDraft, endpoint: EndpointView | null, keeps: boolean) {
+  const key = draft.apiKey.trim()
+  return {
+    name: draft.name.trim(),
+    baseUrl: draft.baseUrl.trim(),
+    models: draft.models.filter((model) => model.name.trim() !== '').map(modelOf),
+    revision: endpoint?.revision ?? 0,
+    apiKey: key === '' ? (keeps ? undefined : null) : key,
+  }
+}
 
 /** `keeps`: the stored key stays. `result`: of the last test. */
 function useEndpointDraft(endpoint: EndpointView | null) {

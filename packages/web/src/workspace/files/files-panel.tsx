@@ -150,10 +150,7 @@ function Browser(props: { onEdit: (path: string) => void }) {
         query={query}
         onQuery={setQuery}
         actions={actions}
-        onFolders={() => {
-          chosen.current.folder = ''
-          chosen.current.folders?.click()
-        }}
+        onFolders={() => pickFiles(chosen, 'folders', '')}
         onTrash={() => setDialog('trash')}
       />
       <ProblemBars files={files} />
@@ -199,6 +196,11 @@ interface Chosen {
   folders: HTMLInputElement | null
 }
 
+function pickFiles(chosen: RefObject<Chosen>, kind: 'files' | 'folders', folder: string): void {
+  chosen.current.folder = folder
+  chosen.current[kind]?.click()
+}
+
 function useEntryActions(parts: {
   files: FileActions
   chosen: RefObject<Chosen>
@@ -226,10 +228,7 @@ function useEntryActions(parts: {
         }),
       ),
     addFolder: (folder) => void files.make(folder, 'new folder', makeFolder),
-    upload: (folder) => {
-      chosen.current.folder = folder
-      chosen.current.files?.click()
-    },
+    upload: (folder) => pickFiles(chosen, 'files', folder),
     copyPath: (path) => {
       void navigator.clipboard.writeText(`/workspace/${path}`)
       showToast('The path is copied.', { seconds: 3 })

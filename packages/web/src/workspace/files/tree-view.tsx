@@ -7,6 +7,7 @@ import {
   type KeyboardEvent,
   type MouseEvent,
   type RefObject,
+  type UIEvent,
   useEffect,
   useId,
   useLayoutEffect,
@@ -37,6 +38,9 @@ const INDENT_PX = 16
 /** Type of what is dragged within the tree. */
 const DRAGGED = 'application/x-sandlot-paths'
 
+const TREE =
+  'group/tree min-h-0 flex-1 overflow-y-auto py-1 outline-none focus-visible:outline-2 focus-visible:-outline-offset-2 focus-visible:outline-accent-line'
+
 export function TreeView(props: {
   actions: EntryActions
   /** The entry that is being renamed, in place. */
@@ -51,19 +55,10 @@ export function TreeView(props: {
   const id = useId()
   const height = useRowHeight()
   const at = rows.findIndex((row) => 'entry' in row && row.path === tree.at)
-
-  const [seen, setSeen] = useSeenRows(box, at, height)
-  const first = Math.max(0, Math.floor(seen.top / height) - MARGIN_ROWS)
-  const last = Math.min(rows.length, Math.ceil((seen.top + seen.height) / height) + MARGIN_ROWS)
+  const { first, last, onScroll } = useSeenRows(box, rows.length, at, height)
   const entries = rows.filter((row) => 'entry' in row)
   const here = entries.find((row) => row.path === tree.at)
 
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (props.renaming !== null || event.altKey) return
-    if (!moveByKey(event, entries, here) && !actByKey(event, entries, here, props.actions, id)) return
-    event.preventDefault()
-    event.stopPropagation()
-  }
   const { target, ...dropEvents } = useDropTarget(rows, height, props)
   return (
     <div
@@ -74,18 +69,11 @@ export function TreeView(props: {
       aria-activedescendant={here === undefined ? undefined : `${id}${here.path}`}
       tabIndex={0}
       data-testid="tree"
-      onKeyDown={onKeyDown}
-      onFocus={() => {
-        if (here === undefined && entries[0] !== undefined) useTree.setState({ at: entries[0].path })
-      }}
-      onScroll={({ currentTarget }) =>
-        setSeen({ top: currentTarget.scrollTop, height: currentTarget.clientHeight })
-      }
+      onKeyDown={(event) => props.renaming === null && onTreeKey(event, entries, here, props.actions, id)}
+      onFocus={() => here === undefined && focusFirst(entries)}
+      onScroll={onScroll}
       {...dropEvents}
-      className={cn(
-        'group/tree min-h-0 flex-1 overflow-y-auto py-1 outline-none focus-visible:outline-2 focus-visible:-outline-offset-2 focus-visible:outline-accent-line',
-        target === '' && 'bg-accent-wash',
-      )}
+      className={cn(TREE, target === '' && 'bg-accent-wash')}
     >
       <div role="none" className="relative" style={{ height: rows.length * height }}>
         {rows.slice(first, last).map((row, index) => {
@@ -114,8 +102,8 @@ export function TreeView(props: {
   )
 }
 
-/** The scrolled part of the tree. The focused row is always in it. */
-function useSeenRows(box: RefObject<HTMLElement | null>, at: number, height: number) {
+/** The rows to draw: those in view, with a margin. The focused row is scrolled into view. */
+function useSeenRows(box: RefObject<HTMLElement | null>, count: number, at: number, height: number) {
   const [seen, setSeen] = useState({ top: 0, height: 800 })
   useLayoutEffect(() => {
     const element = box.current
@@ -132,7 +120,29 @@ function useSeenRows(box: RefObject<HTMLElement | null>, at: number, height: num
     else if ((at + 1) * height > element.scrollTop + element.clientHeight)
       element.scrollTop = (at + 1) * height - element.clientHeight
   }, [box, at, height])
-  return [seen, setSeen] as const
+  return {
+    first: Math.max(0, Math.floor(seen.top / height) - MARGIN_ROWS),
+    last: Math.min(count, Math.ceil((seen.top + seen.height) / height) + MARGIN_ROWS),
+    onScroll: ({ currentTarget }: UIEvent<HTMLElement>) =>
+      setSeen({ top: currentTarget.scrollTop, height: currentTarget.clientHeight }),
+  }
+}
+
+function focusFirst([first]: readonly Row[]): void {
+  if (first !== undefined) useTree.setState({ at: first.path })
+}
+
+function onTreeKey(
+  event: KeyboardEvent,
+  entries: readonly Row[],
+  here: Row | undefined,
+  actions: EntryActions,
+  id: string,
+): void {
+  if (event.altKey) return
+  if (!moveByKey(event, entries, here) && !actByKey(event, entries, here, actions, id)) return
+  event.preventDefault()
+  event.stopPropagation()
 }
 
 /** Arrows, Home and End: false for another key. */
