@@ -79,13 +79,13 @@ function useFarFromEnd(region: RefObject<HTMLElement | null>, onFar: () => void)
     const element = region.current
     if (element === null) return undefined
     let last = element.scrollTop
-    const look = () => {
+    const onScroll = () => {
       const { scrollTop, scrollHeight, clientHeight } = element
       if (scrollTop < last && scrollHeight - scrollTop > 2 * clientHeight) onFar()
       last = scrollTop
     }
-    element.addEventListener('scroll', look, { passive: true })
-    return () => element.removeEventListener('scroll', look)
+    element.addEventListener('scroll', onScroll, { passive: true })
+    return () => element.removeEventListener('scroll', onScroll)
   }, [region, onFar])
 }
 
