@@ -24,6 +24,7 @@ const RIGHTFUL: Record<string, string> = {
   'ai-agent/src/limits/error-policy.ts: stop': 'what a prompt asks for when a call fails',
   'ai-agent/src/model/finish-words.ts: stop': 'the finish of an answer',
   'ai-agent/src/model/model.ts: stop': 'the finish of an answer',
+  'ai-agent/src/acp/parts.ts: stop': 'what a person does to their sandbox',
   'ai-agent/src/acp/requests/sandbox.ts: stop': 'what a person does to their sandbox',
   'service/src/http/workspace/sandbox-routes.ts: stop': 'what a person does to their sandbox',
   'shared/src/workspace/sandbox.ts: stop': 'what a person does to their sandbox',
