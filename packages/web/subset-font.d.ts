@@ -1,4 +1,4 @@
-/** What vite.config.ts uses of it; its published types lack `keepFeatures` and `noHinting`. */
+/** The part that vite.config.ts uses; its published types lack `keepFeatures` and `noHinting`. */
 declare module 'subset-font' {
   export default function subsetFont(
     font: Buffer,

@@ -11,7 +11,7 @@ import { defineConfig, type Plugin, type Rolldown } from 'vite'
 /** Every chat has these two; the other alphabets come when they are needed. */
 const FIRST_LETTERS = /\/inter-latin-wght-normal-[^/]*\.woff2$/
 
-/** Where `vite` in development finds a running service. */
+/** The address of a running service for `vite` in development. */
 const SERVICE = 'http://127.0.0.1:8002'
 
 export default defineConfig({
@@ -22,7 +22,7 @@ export default defineConfig({
     alias: {
       // The parser of HTML inside Markdown: a quarter of the page, and HTML stays text here.
       'rehype-raw': join(import.meta.dirname, 'src/markdown/without-html.ts'),
-      // What turns a tree back into Markdown.
+      // Serializes a tree as Markdown.
       'mdast-util-to-markdown': join(import.meta.dirname, 'src/markdown/without-serializing.ts'),
     },
   },
@@ -31,7 +31,7 @@ export default defineConfig({
     target: 'es2023',
     sourcemap: false,
     chunkSizeWarningLimit: 1600,
-    // What pdf.js fetches has an address: the page's policy lets it fetch no data in its place.
+    // pdf.js fetches by address: the page's policy lets it fetch no data in its place.
     assetsInlineLimit: (file) => (file.includes('pdfjs-dist') ? false : undefined),
   },
   server: {
@@ -125,7 +125,7 @@ function importedBy(name: string, bundle: Rolldown.OutputBundle): string[] {
   return [...names]
 }
 
-/** Beside each file of text its smaller copies, which the service sends to browsers that take them. */
+/** Adds compressed copies of each text file, which the service sends to browsers that accept them. */
 function compressed(): Plugin {
   let folder = ''
   return {

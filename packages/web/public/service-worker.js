@@ -7,7 +7,7 @@ const OFFLINE = '/offline.html'
 
 self.addEventListener('install', (event) => {
   event.waitUntil(keepOffline())
-  // What the page asks for never waits for the worker: sent while the page goes, it would be lost on this way.
+  // Requests of the page never wait for the worker: sent while the page closes, they would be lost.
   event.addRoutes?.({ condition: { urlPattern: '/api/*' }, source: 'network' })
   self.skipWaiting()
 })
@@ -39,7 +39,7 @@ async function load(request) {
 /* Browsers want something shown for every push, so one that cannot be read says that there is something. */
 async function show(data) {
   const { title = 'Sandlot has something for you', body = '', tag = 'sandlot', url = '/' } = messageOf(data)
-  // Of the same tag there is one: a newer notice of a chat replaces the older one.
+  // A newer notification of a chat replaces the older one of the same tag.
   await self.registration.showNotification(title, { body, tag, icon: '/favicon.svg', data: { url } })
 }
 

@@ -3,12 +3,12 @@ import { useSyncExternalStore } from 'react'
 const WIDE = '(min-width: 768px)'
 const WIDER = '(min-width: 1100px)'
 
-/** Whether there is room for a list next to a page. */
+/** True if there is room for a list next to a page. */
 export function useIsWide(): boolean {
   return useMediaQuery(WIDE)
 }
 
-/** Whether there is room for a panel at the other side of the page too. */
+/** True if there is room for a panel at the other side of the page too. */
 export function useIsWider(): boolean {
   return useMediaQuery(WIDER)
 }

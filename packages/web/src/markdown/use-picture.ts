@@ -63,7 +63,7 @@ async function readDrawing(address: string, signal: AbortSignal): Promise<Pictur
   return isTooComplex(svg) ? { state: 'complex' } : { state: 'shown', src: drawingUrl(svg), read: true }
 }
 
-/** As a picture: nothing in it runs, and it loads nothing. */
+/** Draws it as a picture: nothing in it runs, and it loads nothing. */
 export function drawingUrl(svg: string): string {
   return `data:${DRAWING};charset=utf-8,${encodeURIComponent(svg)}`
 }

@@ -32,7 +32,7 @@ export class ApiError extends Error {
   readonly code: ApiErrorCode
   /** Finds the details in the service's log. */
   readonly requestId: string | undefined
-  /** Of a `conflict`: the current state, where the route reports it. */
+  /** The current state of a `conflict`, where the route reports it. */
   readonly current: unknown
 
   constructor(

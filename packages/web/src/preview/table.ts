@@ -3,7 +3,7 @@ import Papa from 'papaparse'
 
 export interface Table {
   columns: string[]
-  /** Whether most cells of a column are numbers. */
+  /** True if most cells of a column are numbers. */
   numeric: boolean[]
   rows: string[][]
   /** The file has more rows or columns than are read. */

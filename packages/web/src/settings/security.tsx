@@ -282,7 +282,7 @@ function SecondFactor(props: { account: AccountWays; onChanged: () => Promise<vo
 const BOX = 'flex flex-col gap-4 rounded-lg border border-line p-3'
 
 function PasswordStep(props: {
-  /** Whether it is on, and is to be turned off. */
+  /** True if it is on, and is to be turned off. */
   on: boolean
   onMade: (made: NewSecondFactor) => void
   onRemoved: () => Promise<void>

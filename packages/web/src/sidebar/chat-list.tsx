@@ -187,7 +187,7 @@ function ListFoot(props: { onNewProject: () => void; onArchive: () => void }) {
   )
 }
 
-/** As the list has them, where it does: with running work and pending approvals. */
+/** Rows as in the list, where it has them: with running work and pending approvals. */
 function foundGroup(
   found: readonly SessionSummary[],
   known: readonly SessionSummary[],

@@ -26,7 +26,7 @@ export interface SendOptions {
   mode?: Mode
   model?: string | undefined
   thoughtLevel?: string | null
-  /** Of a new session: its project. */
+  /** The project of a new session. */
   project?: string | undefined
   images?: readonly Pick<UploadedImage, 'id' | 'mimeType'>[]
   /** The prompt that it follows, null: none; absent: the newest. */
@@ -62,7 +62,7 @@ export class Chat {
     this.#line.retryNow()
   }
 
-  /** Whether the tab is visible: a person with no visible page gets notifications. */
+  /** True if the tab is visible: a person with no visible page gets notifications. */
   setVisible(visible: boolean): void {
     this.#line.setVisible(visible)
   }

@@ -10,7 +10,7 @@ import { useGlobalKeys } from '../use-global-keys.ts'
 
 const PendingList = lazy(() => import('./pending-list.tsx'))
 
-/** Whether the list is open; the palette opens it too. */
+/** True if the list is open; the palette opens it too. */
 export const usePendingList = create<{ open: boolean; setOpen: (open: boolean) => void }>()((set) => ({
   open: false,
   setOpen: (open) => set({ open }),

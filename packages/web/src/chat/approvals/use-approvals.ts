@@ -110,7 +110,7 @@ function useAnswered(waiting: readonly CallEntry[], onAnswered: (ids: string[]) 
 }
 
 /**
- * Whether the content of a decision is in view: measured on the page, not guessed from the state.
+ * True if the content of a decision is in view: measured on the page, not guessed from the state.
  */
 
 /** Marks an element that has to be read whole before its call may be allowed by a key. */

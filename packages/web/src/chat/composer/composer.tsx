@@ -133,7 +133,7 @@ function isSendable({ text, attachments: { items, blocked } }: ComposerProps, co
   return (text.trim() !== '' || items.length > 0) && blocked === null
 }
 
-/** Of people in a comment, else of files. */
+/** Suggestions of people in a comment, else of files. */
 function useMentions(
   props: ComposerProps,
   field: RefObject<HTMLTextAreaElement | null>,

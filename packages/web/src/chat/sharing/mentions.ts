@@ -10,7 +10,7 @@ interface Part {
 
 /** The text in pieces; those that mention one of these people say whom. */
 export function partsOf(text: string, people: readonly Author[]): Part[] {
-  // Of two names with the same beginning, the longer one is meant.
+  // The longer of two names with the same beginning is meant.
   const byLength = people.filter(({ name }) => name !== '').toSorted((a, b) => b.name.length - a.name.length)
   const parts: Part[] = []
   let from = 0

@@ -67,7 +67,7 @@ export function useShownBranch(
   return { path, follows: last === prompts.at(-1)?.id ? undefined : last, branches }
 }
 
-/** Whether this reader may edit and resend the messages of this prompt: once nothing runs. */
+/** True if this reader may edit and resend the messages of this prompt: once nothing runs. */
 export function useMayResend(sessionId: string, promptId: string | undefined): boolean {
   const { me } = useChat()
   const { access } = useReading()

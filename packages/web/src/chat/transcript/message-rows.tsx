@@ -156,7 +156,7 @@ export function PendingUserMessage(props: { message: PendingMessage; online: boo
           </Button>
         </div>
       ) : (
-        // As high as its replacement.
+        // The height of its replacement.
         <span className="-mt-0.5 inline-flex min-h-7 items-center gap-1.5 text-xs text-faint pointer-coarse:min-h-11">
           {!props.online && (
             <>

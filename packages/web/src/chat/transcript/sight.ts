@@ -68,7 +68,7 @@ function topOf(row: Element, region: HTMLElement): number {
 }
 
 /**
- * Whether the block is to be rendered, and its last height. `isPinned`: wherever it is. `atFirst`:
+ * True if the block is to be rendered, and its last height. `isPinned`: wherever it is. `atFirst`:
  * until it is known.
  */
 export function useNear(

@@ -27,7 +27,7 @@ function fetchOverview(): Promise<Overview> {
   return call(overview, 'GET', '/api/admin/overview')
 }
 
-/** As an administrator, in any user's chat. */
+/** Stops a prompt as an administrator, in any user's chat. */
 function stopPrompt(promptId: string): Promise<Overview> {
   return call(overview, 'POST', `/api/admin/overview/prompts/${encodeURIComponent(promptId)}/stop`)
 }

@@ -280,7 +280,7 @@ function Effective(props: { userId: string }) {
     }
   }, [userId])
   if (problem !== null) return <Alert>{problem}</Alert>
-  // As high as the table will be, so that nothing below moves.
+  // The height of the later table, so that nothing below moves.
   if (effective === null) return <Waits className="h-150" />
   return (
     <table aria-label="What holds" className="w-full table-fixed text-left text-sm">
