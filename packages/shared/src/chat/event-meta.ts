@@ -107,8 +107,11 @@ export const sandlotMeta = z.object({
   forProvider: forProvider.optional(),
   /** On the first settled event of an answer: SHA-256 of its request’s body as sent. */
   requestDigest: z.string().optional(),
-  /** The same, in logs of the previous version. */
-  request: z.object({ body: z.string() }).optional().catch(undefined),
+  /**
+   * The same, in logs of the previous version, which refuses an event if a member of it is missing:
+   * kept whole.
+   */
+  request: z.looseObject({ body: z.string() }).optional().catch(undefined),
   /** On `prompt_ended`, if measured. */
   promptTiming: promptTiming.optional(),
   event: z.preprocess(knownEvent, sandlotEvent.optional()).optional(),
