@@ -52,7 +52,7 @@ const COMMANDS: readonly SlashCommand[] = [
   },
 ]
 
-/** Unlike the others it is a prompt: see `compaction/command.ts`. */
+/** Unlike the others it is a prompt: see `loop/compact-command.ts`. */
 const COMPACT: AvailableCommand = {
   name: 'compact',
   description: 'Make the conversation shorter for the model: a summary in place of what is older',

@@ -19,7 +19,7 @@ export const MAX_OUTPUT_BYTES = 32 * 1024 * 1024
 /** The most output of all calls; the oldest are forgotten first. */
 const MAX_BYTES = 2 * MAX_OUTPUT_BYTES
 
-interface AgentStores {
+interface StoredSession {
   row: SessionRow
   log: LogStore
   epoch: number
@@ -61,7 +61,7 @@ export class MemoryStore
     >
 {
   readonly #logOf: () => LogStore
-  readonly #sessions = new Map<string, AgentStores>()
+  readonly #sessions = new Map<string, StoredSession>()
   readonly #submissions = new Map<string, { sessionId: string; promptId: string }>()
   readonly #outputs = new Map<string, Output>()
   #outputBytes = 0
@@ -269,13 +269,13 @@ export class MemoryStore
     if (failure !== undefined) throw failure.error
   }
 
-  #found(sessionId: string): AgentStores {
+  #found(sessionId: string): StoredSession {
     const kept = this.#sessions.get(sessionId)
     if (kept === undefined) throw new SandlotError('not_found', `There is no session ${sessionId}.`)
     return kept
   }
 
-  #owned(sessionId: string, epoch: number | undefined): AgentStores {
+  #owned(sessionId: string, epoch: number | undefined): StoredSession {
     const kept = this.#found(sessionId)
     if (epoch !== undefined && epoch !== kept.epoch) throw notOwner(sessionId)
     if (kept.failure !== undefined) throw kept.failure.error
@@ -299,7 +299,7 @@ export class MemoryStore
   }
 
   /** Throws what refuses the whole group. */
-  #check(kept: AgentStores, { submission, approvalAsked, approvalAnswered, outcome }: Effects): void {
+  #check(kept: StoredSession, { submission, approvalAsked, approvalAnswered, outcome }: Effects): void {
     if (submission !== undefined && this.#submissions.has(keyOf(submission.userId, submission.requestId)))
       throw new SandlotError('conflict', `Request ${submission.requestId} was submitted before.`)
     if (approvalAsked !== undefined && kept.approvals.has(approvalAsked.toolCallId))
@@ -320,7 +320,7 @@ export class MemoryStore
   }
 
   /** The events are in the log: what they change here. */
-  #note(kept: AgentStores, events: readonly SessionEvent[], effects: Effects): void {
+  #note(kept: StoredSession, events: readonly SessionEvent[], effects: Effects): void {
     const { row, approvals } = kept
     const latest = events.reduce((at, event) => Math.max(at, metaOf(event).at), 0)
     row.lastSeq += events.length

@@ -1,4 +1,4 @@
-/** The requests that only our own service sends; `shared/acp-meta.ts` says what each means. */
+/** The requests that only our own service sends; `acp/meta.ts` of shared defines them. */
 import {
   EXT,
   approvalsParams,
