@@ -9,7 +9,7 @@ import {
   useExternalStoreRuntime,
 } from '@assistant-ui/react'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
-import { readServerFrames } from '@sandlot/shared/frames'
+import { readServerFrames } from '@sandlot/shared/chat/frames'
 import { useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { Streamdown } from 'streamdown'
