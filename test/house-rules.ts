@@ -35,7 +35,6 @@ const KINDS =
 const SEAMS: Record<string, string> = {
   'packages/web/src/markdown/math.tsx': 'loaded with KaTeX, when a text has math',
   'packages/storage/src/search/fts5.ts': 'what one database has, beside what another has',
-  'packages/ai-agent/src/model/configured-models.ts': 'the one place that chooses the wire of a model',
 }
 
 /** Small files with one importer: a reader opens them for nothing. */
