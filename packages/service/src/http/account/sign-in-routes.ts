@@ -21,17 +21,9 @@ const INVITATION_COOKIE = 'sandlot_invitation'
 const INVITATION_SECONDS = 10 * 60
 
 export function signInRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, config, external, limits, log, metrics, sockets } = parts
+  const { config, external } = parts
   const ourPagesOnly = requireOurOrigin(parts)
   const signedInOnly = requireCaller(parts)
-
-  const secure = config.publicUrl?.startsWith('https:') === true
-  const cookieScope = { path: '/api/sign-in', httpOnly: true, sameSite: 'Lax', secure } as const
-
-  const sendTo = (c: Ctx, { url, setCookies }: { url: string; setCookies: string[] }): Response => {
-    for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
-    return c.json({ url })
-  }
 
   return new Hono<AppEnv>()
     .get('/sign-in/providers', (c) =>
@@ -45,153 +37,192 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
         reset: canReset(parts),
       } satisfies SignInWays),
     )
-    .post('/sign-in/providers/:id', ourPagesOnly, async (c) => {
-      await limits.beginSignIn(c.var.address)
-      const { returnTo, invitation } = await readBody(c, beginSignInRequest)
-      const begun = await external.begin(c.req.param('id'), returnTo)
-      // Also where this one is refused, which must not be tried at a later sign-in.
-      deleteCookie(c, INVITATION_COOKIE, cookieScope)
-      if (invitation !== undefined) {
-        await accounts.invitations.look(invitation)
-        setCookie(c, INVITATION_COOKIE, invitation, { ...cookieScope, maxAge: INVITATION_SECONDS })
-      }
-      return sendTo(c, begun)
-    })
-    .post('/sign-in/providers/:id/link', signedInOnly, async (c) => {
-      const { account } = requireSignIn(c)
-      const { returnTo, password } = await readBody(c, linkProviderRequest)
-      // A stolen sign-in must not become a way in that stays.
-      if (await accounts.external.hasPassword(account.id)) await checkPassword(c, password)
-      const begun = await external.beginLink(c.req.param('id'), returnTo, c.req.header('cookie') ?? '')
-      deleteCookie(c, INVITATION_COOKIE, cookieScope)
-      return sendTo(c, begun)
-    })
-    .get('/sign-in/callback/:id', async (c) => {
-      const address = c.var.address
-      await limits.beginSignIn(address)
-      // It counts for this sign-in only, however that ends.
-      deleteCookie(c, INVITATION_COOKIE, cookieScope)
-      const { to, setCookies } = await external.finish(
-        c.req.param('id'),
-        c.req.query(),
-        c.req.header('cookie') ?? '',
-        { ip: address, userAgent: c.req.header('user-agent') },
-        getCookie(c, INVITATION_COOKIE),
-      )
-      metrics.signIn(setCookies.length > 0 ? 'ok' : 'refused')
-      for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
-      return c.redirect(to)
-    })
-    .get('/sign-in/problems/:id', (c) => {
-      const message = external.problem(c.req.param('id'))
-      if (message === undefined) throw new SandlotError('not_found', 'There is no such problem any more.')
-      return c.json({ message })
-    })
-    .get('/account/ways', signedInOnly, async (c) => {
-      const { account } = requireSignIn(c)
-      const links = await accounts.external.links(account.id)
-      return c.json({
-        password: await accounts.external.hasPassword(account.id),
-        secondFactor: await accounts.secondFactor.isOn(account.id),
-        providers: external.providers.flatMap(({ key, name, config: { id } }) =>
-          links.filter((link) => link.key === key).map(({ linkedAt }) => ({ id, name, linkedAt })),
-        ),
-      } satisfies AccountWays)
-    })
-    .post('/account/second-factor', signedInOnly, async (c) => {
-      const { account } = requireSignIn(c)
-      const { password } = await readBody(c, secondFactorPassword)
-      const begun = await limited(c, account.email, () =>
-        accounts.secondFactor.begin(c.req.header('cookie') ?? '', password),
-      )
-      return c.json(begun)
-    })
-    .post('/account/second-factor/confirm', signedInOnly, async (c) => {
-      const { account } = requireSignIn(c)
-      const { code } = await readBody(c, secondFactorRequest)
-      const after = await limited(c, account.email, () =>
-        accounts.secondFactor.confirm(c.req.header('cookie') ?? '', code),
-      )
-      return goOn(c, after, 'second_factor_on')
-    })
-    .post('/account/second-factor/disable', signedInOnly, async (c) => {
-      const { account } = requireSignIn(c)
-      const { password, code } = await readBody(c, secondFactorRemoval)
-      const after = await limited(c, account.email, () =>
-        accounts.secondFactor.disable(c.req.header('cookie') ?? '', password, code),
-      )
-      return goOn(c, after, 'second_factor_off')
-    })
-    .get('/account/sign-ins', signedInOnly, async (c) => {
-      const { account, signInId } = requireSignIn(c)
-      const rows = await accounts.signIns.list(account.id)
-      return c.json({
-        signIns: rows.map(({ id, ip, userAgent, provider, since, lastUsedAt }) => ({
-          id,
-          current: id === signInId,
-          device: deviceOf(userAgent ?? ''),
-          address: ip,
-          provider: provider === null ? null : external.nameOf(provider),
-          since,
-          lastUsedAt,
-        })),
-      } satisfies { signIns: SignInEntry[] })
-    })
-    .delete('/account/sign-ins', signedInOnly, async (c) => {
-      const { account, signInId } = requireSignIn(c)
-      await accounts.signIns.endOthers(account.id, signInId)
-      sockets.signInsEnded(account.id, { was: signInId, is: signInId })
-      const whom = { name: 'All others' }
-      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'sign_in_ended', whom })
-      log.info({ user: account.id }, 'ended their other sign-ins')
-      return c.body(null, 204)
-    })
-    .delete('/account/sign-ins/:id', signedInOnly, async (c) => {
-      const { account } = requireSignIn(c)
-      const id = c.req.param('id')
-      if (!(await accounts.signIns.end(account.id, id)))
-        throw new SandlotError('not_found', 'You have no such sign-in.')
-      sockets.signInEnded(id)
-      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'sign_in_ended', whom: { id } })
-      log.info({ user: account.id }, 'ended one of their sign-ins')
-      return c.body(null, 204)
-    })
-    .delete('/account/providers/:id', signedInOnly, async (c) => {
-      const { account } = requireSignIn(c)
-      const id = c.req.param('id')
-      if (!(await accounts.external.unlink(account.id, external.keyOf(id))))
-        throw new SandlotError('not_found', 'Your account is not linked to this provider.')
-      const whom = { id, name: external.nameOf(external.keyOf(id)) }
-      await accounts.audit.write({ ...actorOf(c.var.caller), what: 'provider_unlinked', whom })
-      log.info({ user: account.id, provider: id }, 'unlinked a provider')
-      return c.body(null, 204)
-    })
+    .post('/sign-in/providers/:id', ourPagesOnly, (c) => beginSignIn(parts, c, c.req.param('id')))
+    .post('/sign-in/providers/:id/link', signedInOnly, (c) => beginLink(parts, c, c.req.param('id')))
+    .get('/sign-in/callback/:id', (c) => finishSignIn(parts, c, c.req.param('id')))
+    .get('/sign-in/problems/:id', (c) => showProblem(parts, c, c.req.param('id')))
+    .get('/account/ways', signedInOnly, (c) => listWays(parts, c))
+    .post('/account/second-factor', signedInOnly, (c) => beginSecondFactor(parts, c))
+    .post('/account/second-factor/confirm', signedInOnly, (c) => confirmSecondFactor(parts, c))
+    .post('/account/second-factor/disable', signedInOnly, (c) => disableSecondFactor(parts, c))
+    .get('/account/sign-ins', signedInOnly, (c) => listSignIns(parts, c))
+    .delete('/account/sign-ins', signedInOnly, (c) => endOtherSignIns(parts, c))
+    .delete('/account/sign-ins/:id', signedInOnly, (c) => endSignIn(parts, c, c.req.param('id')))
+    .delete('/account/providers/:id', signedInOnly, (c) => unlinkProvider(parts, c, c.req.param('id')))
+}
 
-  /** The same number of tries as for a sign-in: a stolen sign-in must not allow guessing. */
-  async function limited<T>(c: Ctx, email: string, attempt: () => Promise<T>): Promise<T> {
-    return limits.signIn({ address: c.var.address, email }, attempt)
-  }
+function cookieScopeOf({ config }: Parts) {
+  const secure = config.publicUrl?.startsWith('https:') === true
+  return { path: '/api/sign-in', httpOnly: true, sameSite: 'Lax', secure } as const
+}
 
-  /** With this sign-in in place of the caller's; all others end. */
-  async function goOn(
-    c: Ctx,
-    after: SignedIn,
-    what: 'second_factor_on' | 'second_factor_off',
-  ): Promise<Response> {
-    const { account, signInId } = requireSignIn(c)
-    await accounts.signIns.endOthers(account.id, after.signInId)
-    sockets.signInsEnded(account.id, { was: signInId, is: after.signInId })
-    c.set('caller', { ...after, via: 'sign-in', from: { ...c.var.caller.from, signIn: after.signInId } })
-    await accounts.audit.write({ ...actorOf(c.var.caller), what })
-    log.info({ user: account.id }, what)
-    return c.body(null, 204)
-  }
+function sendTo(c: Ctx, { url, setCookies }: { url: string; setCookies: string[] }): Response {
+  for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
+  return c.json({ url })
+}
 
-  async function checkPassword(c: Ctx, password: string | undefined): Promise<void> {
-    const { account } = requireSignIn(c)
-    if (password === undefined) throw new SandlotError('forbidden', 'Give your password to link a provider.')
-    await limited(c, account.email, () => accounts.checkPassword(account.id, password))
+async function beginSignIn(parts: Parts, c: Ctx, id: string): Promise<Response> {
+  const { accounts, external, limits } = parts
+  await limits.beginSignIn(c.var.address)
+  const { returnTo, invitation } = await readBody(c, beginSignInRequest)
+  const begun = await external.begin(id, returnTo)
+  // Also where this one is refused, which must not be tried at a later sign-in.
+  deleteCookie(c, INVITATION_COOKIE, cookieScopeOf(parts))
+  if (invitation !== undefined) {
+    await accounts.invitations.look(invitation)
+    setCookie(c, INVITATION_COOKIE, invitation, { ...cookieScopeOf(parts), maxAge: INVITATION_SECONDS })
   }
+  return sendTo(c, begun)
+}
+
+async function beginLink(parts: Parts, c: Ctx, id: string): Promise<Response> {
+  const { accounts, external } = parts
+  const { account } = requireSignIn(c)
+  const { returnTo, password } = await readBody(c, linkProviderRequest)
+  // A stolen sign-in must not become a way in that stays.
+  if (await accounts.external.hasPassword(account.id)) await checkPassword(parts, c, password)
+  const begun = await external.beginLink(id, returnTo, c.req.header('cookie') ?? '')
+  deleteCookie(c, INVITATION_COOKIE, cookieScopeOf(parts))
+  return sendTo(c, begun)
+}
+
+async function finishSignIn(parts: Parts, c: Ctx, id: string): Promise<Response> {
+  const { external, limits, metrics } = parts
+  const address = c.var.address
+  await limits.beginSignIn(address)
+  // It counts for this sign-in only, however that ends.
+  deleteCookie(c, INVITATION_COOKIE, cookieScopeOf(parts))
+  const { to, setCookies } = await external.finish(
+    id,
+    c.req.query(),
+    c.req.header('cookie') ?? '',
+    { ip: address, userAgent: c.req.header('user-agent') },
+    getCookie(c, INVITATION_COOKIE),
+  )
+  metrics.signIn(setCookies.length > 0 ? 'ok' : 'refused')
+  for (const cookie of setCookies) c.header('set-cookie', cookie, { append: true })
+  return c.redirect(to)
+}
+
+function showProblem({ external }: Parts, c: Ctx, id: string): Response {
+  const message = external.problem(id)
+  if (message === undefined) throw new SandlotError('not_found', 'There is no such problem any more.')
+  return c.json({ message })
+}
+
+async function listWays({ accounts, external }: Parts, c: Ctx): Promise<Response> {
+  const { account } = requireSignIn(c)
+  const links = await accounts.external.links(account.id)
+  return c.json({
+    password: await accounts.external.hasPassword(account.id),
+    secondFactor: await accounts.secondFactor.isOn(account.id),
+    providers: external.providers.flatMap(({ key, name, config: { id } }) =>
+      links.filter((link) => link.key === key).map(({ linkedAt }) => ({ id, name, linkedAt })),
+    ),
+  } satisfies AccountWays)
+}
+
+async function beginSecondFactor(parts: Parts, c: Ctx): Promise<Response> {
+  const { accounts } = parts
+  const { account } = requireSignIn(c)
+  const { password } = await readBody(c, secondFactorPassword)
+  const begun = await limited(parts, c, account.email, () =>
+    accounts.secondFactor.begin(c.req.header('cookie') ?? '', password),
+  )
+  return c.json(begun)
+}
+
+async function confirmSecondFactor(parts: Parts, c: Ctx): Promise<Response> {
+  const { accounts } = parts
+  const { account } = requireSignIn(c)
+  const { code } = await readBody(c, secondFactorRequest)
+  const after = await limited(parts, c, account.email, () =>
+    accounts.secondFactor.confirm(c.req.header('cookie') ?? '', code),
+  )
+  return continueSignedIn(parts, c, after, 'second_factor_on')
+}
+
+async function disableSecondFactor(parts: Parts, c: Ctx): Promise<Response> {
+  const { accounts } = parts
+  const { account } = requireSignIn(c)
+  const { password, code } = await readBody(c, secondFactorRemoval)
+  const after = await limited(parts, c, account.email, () =>
+    accounts.secondFactor.disable(c.req.header('cookie') ?? '', password, code),
+  )
+  return continueSignedIn(parts, c, after, 'second_factor_off')
+}
+
+async function listSignIns({ accounts, external }: Parts, c: Ctx): Promise<Response> {
+  const { account, signInId } = requireSignIn(c)
+  const rows = await accounts.signIns.list(account.id)
+  return c.json({
+    signIns: rows.map(({ id, ip, userAgent, provider, since, lastUsedAt }) => ({
+      id,
+      current: id === signInId,
+      device: deviceOf(userAgent ?? ''),
+      address: ip,
+      provider: provider === null ? null : external.nameOf(provider),
+      since,
+      lastUsedAt,
+    })),
+  } satisfies { signIns: SignInEntry[] })
+}
+
+async function endOtherSignIns({ accounts, log, sockets }: Parts, c: Ctx): Promise<Response> {
+  const { account, signInId } = requireSignIn(c)
+  await accounts.signIns.endOthers(account.id, signInId)
+  sockets.signInsEnded(account.id, { was: signInId, is: signInId })
+  const whom = { name: 'All others' }
+  await accounts.audit.write({ ...actorOf(c.var.caller), what: 'sign_in_ended', whom })
+  log.info({ user: account.id }, 'ended their other sign-ins')
+  return c.body(null, 204)
+}
+
+async function endSignIn({ accounts, log, sockets }: Parts, c: Ctx, id: string): Promise<Response> {
+  const { account } = requireSignIn(c)
+  if (!(await accounts.signIns.end(account.id, id)))
+    throw new SandlotError('not_found', 'You have no such sign-in.')
+  sockets.signInEnded(id)
+  await accounts.audit.write({ ...actorOf(c.var.caller), what: 'sign_in_ended', whom: { id } })
+  log.info({ user: account.id }, 'ended one of their sign-ins')
+  return c.body(null, 204)
+}
+
+async function unlinkProvider({ accounts, external, log }: Parts, c: Ctx, id: string): Promise<Response> {
+  const { account } = requireSignIn(c)
+  if (!(await accounts.external.unlink(account.id, external.keyOf(id))))
+    throw new SandlotError('not_found', 'Your account is not linked to this provider.')
+  const whom = { id, name: external.nameOf(external.keyOf(id)) }
+  await accounts.audit.write({ ...actorOf(c.var.caller), what: 'provider_unlinked', whom })
+  log.info({ user: account.id, provider: id }, 'unlinked a provider')
+  return c.body(null, 204)
+}
+
+/** The same number of tries as for a sign-in: a stolen sign-in must not allow guessing. */
+async function limited<T>({ limits }: Parts, c: Ctx, email: string, attempt: () => Promise<T>): Promise<T> {
+  return limits.signIn({ address: c.var.address, email }, attempt)
+}
+
+/** With this sign-in in place of the caller's; all others end. */
+async function continueSignedIn(
+  { accounts, log, sockets }: Parts,
+  c: Ctx,
+  after: SignedIn,
+  what: 'second_factor_on' | 'second_factor_off',
+): Promise<Response> {
+  const { account, signInId } = requireSignIn(c)
+  await accounts.signIns.endOthers(account.id, after.signInId)
+  sockets.signInsEnded(account.id, { was: signInId, is: after.signInId })
+  c.set('caller', { ...after, via: 'sign-in', from: { ...c.var.caller.from, signIn: after.signInId } })
+  await accounts.audit.write({ ...actorOf(c.var.caller), what })
+  log.info({ user: account.id }, what)
+  return c.body(null, 204)
+}
+
+async function checkPassword(parts: Parts, c: Ctx, password: string | undefined): Promise<void> {
+  const { account } = requireSignIn(c)
+  if (password === undefined) throw new SandlotError('forbidden', 'Give your password to link a provider.')
+  await limited(parts, c, account.email, () => parts.accounts.checkPassword(account.id, password))
 }
 
 /** In the order in which they are tried: an earlier one also names later ones. */

@@ -23,79 +23,91 @@ import { administratorsOnly, readBody, requireCaller } from '../request.ts'
 
 /** `/api/teams`. */
 export function teamsRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, log } = parts
-  const find = async (id: string): Promise<Team> => {
-    const found = (await accounts.teams.list()).find((team) => team.id === id)
-    if (found === undefined) throw new SandlotError('not_found', 'There is no such team.')
-    return found
-  }
-  const byOf = (c: Ctx): string => c.var.caller.account.id
-  const write = (c: Ctx, line: Omit<NewAudit, 'who' | 'from'>): Promise<void> =>
-    accounts.audit.write({ ...actorOf(c.var.caller), ...line })
+  const { accounts } = parts
   return new Hono<AppEnv>()
     .use(requireCaller(parts), administratorsOnly)
     .get('/', async (c) => c.json({ teams: await accounts.teams.list() } satisfies TeamList))
-    .post('/', async (c) => {
-      const { name } = await readBody(c, newTeamRequest)
-      const team = await accounts.teams.create(name)
-      await write(c, { what: 'team_made', whom: { id: team.id, name } })
-      log.info({ team: team.id, name, by: byOf(c) }, 'created a team')
-      return c.json(team, 201)
-    })
-    .patch('/:id', async (c) => {
-      const id = c.req.param('id')
-      const { name, was } = await readBody(c, renameTeamRequest)
-      const before = await find(id)
-      if (was !== undefined && was !== before.name)
-        return conflict(c, `Another administrator has renamed this team to ${before.name}.`, before)
-      const subject = { kind: 'team', id } as const
-      await askSettings(parts, c, { do: 'rename', subject, name })
-      try {
-        const team = await accounts.teams.rename(id, name, before.name)
-        const line = { before: { name: before.name }, after: { name } }
-        await write(c, { what: 'team_renamed', whom: { id, name }, ...line })
-        log.info({ team: id, name, was: before.name, by: byOf(c) }, 'renamed a team')
-        return c.json(team)
-      } catch (error) {
-        await askSettings(parts, c, { do: 'rename', subject, name: before.name }).catch((problem: unknown) =>
-          log.warn({ team: id, error: messageOf(problem) }, 'the agent has another name of a team'),
-        )
-        throw error
-      }
-    })
-    .delete('/:id', async (c) => {
-      const subject = { kind: 'team', id: c.req.param('id') } as const
-      const { name, members } = await find(subject.id)
-      // Settings of a team that is gone hold for no person; the agent has to be there first.
-      await askSettings(parts, c, { do: 'get', subject })
-      await accounts.teams.remove(subject.id)
-      const before = { members: members.map(({ userId }) => userId) }
-      await write(c, { what: 'team_removed', whom: { id: subject.id, name }, before })
-      log.info({ team: subject.id, name, by: byOf(c) }, 'removed a team')
-      await askSettings(parts, c, { do: 'remove', subject }).catch((error: unknown) =>
-        log.warn({ team: subject.id, error: messageOf(error) }, 'settings of a removed team are left'),
-      )
-      await tellPersonChanged(parts, ...new Set(members.map(({ userId }) => userId)))
-      return c.body(null, 204)
-    })
-    .put('/:id/members/:userId', async (c) => {
-      const { id, userId } = c.req.param()
-      const { member } = await readBody(c, teamMemberRequest)
-      const team = await accounts.teams.setMember(id, userId, member)
-      const what = member ? 'team_member_added' : 'team_member_removed'
-      await write(c, { what, whom: { id: userId }, after: { team: team.name } })
-      log.info({ team: id, user: userId, member, by: byOf(c) }, 'changed who is in a team')
-      await tellPersonChanged(parts, userId)
-      return c.json(team)
-    })
+    .post('/', (c) => createTeam(parts, c))
+    .patch('/:id', (c) => renameTeam(parts, c, c.req.param('id')))
+    .delete('/:id', (c) => removeTeam(parts, c, c.req.param('id')))
+    .put('/:id/members/:userId', (c) => setMember(parts, c, c.req.param('id'), c.req.param('userId')))
     .get('/:id/settings', async (c) => {
-      const { id } = await find(c.req.param('id'))
+      const { id } = await findTeam(parts, c.req.param('id'))
       return getSettings(parts, c, { kind: 'team', id })
     })
     .put('/:id/settings', async (c) => {
-      const { id, name } = await find(c.req.param('id'))
+      const { id, name } = await findTeam(parts, c.req.param('id'))
       return putSettings(parts, c, { kind: 'team', id }, name)
     })
+}
+
+async function findTeam({ accounts }: Parts, id: string): Promise<Team> {
+  const found = (await accounts.teams.list()).find((team) => team.id === id)
+  if (found === undefined) throw new SandlotError('not_found', 'There is no such team.')
+  return found
+}
+
+function writeAudit({ accounts }: Parts, c: Ctx, line: Omit<NewAudit, 'who' | 'from'>): Promise<void> {
+  return accounts.audit.write({ ...actorOf(c.var.caller), ...line })
+}
+
+async function createTeam(parts: Parts, c: Ctx): Promise<Response> {
+  const { accounts, log } = parts
+  const { name } = await readBody(c, newTeamRequest)
+  const team = await accounts.teams.create(name)
+  await writeAudit(parts, c, { what: 'team_made', whom: { id: team.id, name } })
+  log.info({ team: team.id, name, by: c.var.caller.account.id }, 'created a team')
+  return c.json(team, 201)
+}
+
+async function renameTeam(parts: Parts, c: Ctx, id: string): Promise<Response> {
+  const { accounts, log } = parts
+  const { name, was } = await readBody(c, renameTeamRequest)
+  const before = await findTeam(parts, id)
+  if (was !== undefined && was !== before.name)
+    return conflict(c, `Another administrator has renamed this team to ${before.name}.`, before)
+  const subject = { kind: 'team', id } as const
+  await askSettings(parts, c, { do: 'rename', subject, name })
+  try {
+    const team = await accounts.teams.rename(id, name, before.name)
+    const line = { before: { name: before.name }, after: { name } }
+    await writeAudit(parts, c, { what: 'team_renamed', whom: { id, name }, ...line })
+    log.info({ team: id, name, was: before.name, by: c.var.caller.account.id }, 'renamed a team')
+    return c.json(team)
+  } catch (error) {
+    await askSettings(parts, c, { do: 'rename', subject, name: before.name }).catch((problem: unknown) =>
+      log.warn({ team: id, error: messageOf(problem) }, 'the agent has another name of a team'),
+    )
+    throw error
+  }
+}
+
+async function removeTeam(parts: Parts, c: Ctx, id: string): Promise<Response> {
+  const { accounts, log } = parts
+  const subject = { kind: 'team', id } as const
+  const { name, members } = await findTeam(parts, subject.id)
+  // Settings of a team that is gone hold for no person; the agent has to be there first.
+  await askSettings(parts, c, { do: 'get', subject })
+  await accounts.teams.remove(subject.id)
+  const before = { members: members.map(({ userId }) => userId) }
+  await writeAudit(parts, c, { what: 'team_removed', whom: { id: subject.id, name }, before })
+  log.info({ team: subject.id, name, by: c.var.caller.account.id }, 'removed a team')
+  await askSettings(parts, c, { do: 'remove', subject }).catch((error: unknown) =>
+    log.warn({ team: subject.id, error: messageOf(error) }, 'settings of a removed team are left'),
+  )
+  await tellPersonChanged(parts, ...new Set(members.map(({ userId }) => userId)))
+  return c.body(null, 204)
+}
+
+async function setMember(parts: Parts, c: Ctx, id: string, userId: string): Promise<Response> {
+  const { accounts, log } = parts
+  const { member } = await readBody(c, teamMemberRequest)
+  const team = await accounts.teams.setMember(id, userId, member)
+  const what = member ? 'team_member_added' : 'team_member_removed'
+  await writeAudit(parts, c, { what, whom: { id: userId }, after: { team: team.name } })
+  log.info({ team: id, user: userId, member, by: c.var.caller.account.id }, 'changed who is in a team')
+  await tellPersonChanged(parts, userId)
+  return c.json(team)
 }
 
 /** `/api/users/:id`: role, name, settings, and what holds. */

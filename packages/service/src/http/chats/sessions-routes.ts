@@ -23,7 +23,7 @@ import { InOrder } from '../../chat/in-order.ts'
 import { openExport } from '../../chat/prompt-export.ts'
 import { problemsOf } from '../../socket/frame.ts'
 import { lineFor, refuseOthers, refuseWatchers } from '../../chat/sessions.ts'
-import type { AppEnv, Parts } from '../context.ts'
+import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { sendOutput } from './outputs.ts'
 import { readBody, requireCaller } from '../request.ts'
 
@@ -49,121 +49,148 @@ const renameBody = renameParams.pick({ title: true })
 const forkBody = forkParams.pick({ promptId: true, where: true })
 
 export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
-  const { agent, sessions } = parts
+  const { agent } = parts
   const exportsInOrder = new InOrder(MAX_WAITING_EXPORTS)
   return new Hono<AppEnv>()
     .use(requireCaller(parts))
-    .get('/', async (c) => {
-      const asked = page.safeParse(c.req.query())
-      if (!asked.success) throw new SandlotError('bad_request', problemsOf(asked.error))
-      const { limit, before, title, ...marks } = asked.data
-      const reader = await sessions.reader()
-      const { account } = c.var.caller
-      const rows = await reader.listSessions(account, {
-        limit,
-        before,
-        title,
-        marks,
-      })
-      const next = rows.length < limit ? null : (rows.at(-1)?.updatedAt ?? null)
-      return c.json({ sessions: await linesFor(parts, account, rows), next })
-    })
+    .get('/', (c) => listChats(parts, c))
     .put('/marks', async (c) => {
       const marks = await readBody(c, chatMarks)
       await agent.request(EXT.markChats, { user: agentUserOf(c.var.caller), marks })
       return c.body(null, 204)
     })
-    .get('/:id', async (c) => {
-      const { account } = c.var.caller
-      const { row } = await sessions.get(account, c.req.param('id'))
-      const [line] = await linesFor(parts, account, [row])
-      // Its share has ended between the two reads.
-      if (line === undefined) throw new SandlotError('not_found', 'There is no such chat.')
-      return c.json(line)
+    .get('/:id', (c) => getChat(parts, c, c.req.param('id')))
+    .patch('/:id', (c) => renameChat(parts, c, c.req.param('id')))
+    .post('/:id/fork', (c) => forkChat(parts, c, c.req.param('id')))
+    .post('/:id/cancel', (c) => cancelPrompt(parts, c, c.req.param('id')))
+    .get('/:id/approvals', (c) => listApprovals(parts, c, c.req.param('id')))
+    .post('/:id/approvals/:callId', (c) => answerCall(parts, c, c.req.param('id'), c.req.param('callId')))
+    .get('/:id/prompts/:promptId/export', (c) =>
+      exportPrompt(parts, exportsInOrder, c, c.req.param('id'), c.req.param('promptId')),
+    )
+    .delete('/:id', (c) => deleteChat(parts, c, c.req.param('id')))
+    .get('/:id/outputs/:callId', (c) => getOutput(parts, c, c.req.param('id'), c.req.param('callId')))
+}
+
+async function listChats(parts: Parts, c: Ctx): Promise<Response> {
+  const { sessions } = parts
+  const asked = page.safeParse(c.req.query())
+  if (!asked.success) throw new SandlotError('bad_request', problemsOf(asked.error))
+  const { limit, before, title, ...marks } = asked.data
+  const reader = await sessions.reader()
+  const { account } = c.var.caller
+  const rows = await reader.listSessions(account, {
+    limit,
+    before,
+    title,
+    marks,
+  })
+  const next = rows.length < limit ? null : (rows.at(-1)?.updatedAt ?? null)
+  return c.json({ sessions: await linesFor(parts, account, rows), next })
+}
+
+async function getChat(parts: Parts, c: Ctx, id: string): Promise<Response> {
+  const { sessions } = parts
+  const { account } = c.var.caller
+  const { row } = await sessions.get(account, id)
+  const [line] = await linesFor(parts, account, [row])
+  // Its share has ended between the two reads.
+  if (line === undefined) throw new SandlotError('not_found', 'There is no such chat.')
+  return c.json(line)
+}
+
+async function renameChat({ agent, sessions }: Parts, c: Ctx, sessionId: string): Promise<Response> {
+  const { title } = await readBody(c, renameBody)
+  const user = agentUserOf(c.var.caller)
+  await sessions.get(c.var.caller.account, sessionId)
+  await agent.request(EXT.rename, { sessionId, title, user })
+  return c.body(null, 204)
+}
+
+async function forkChat({ agent, sessions }: Parts, c: Ctx, sessionId: string): Promise<Response> {
+  const asked = await readBody(c, forkBody)
+  const user = agentUserOf(c.var.caller)
+  await sessions.get(c.var.caller.account, sessionId)
+  const made = await agent.request(EXT.fork, { ...asked, sessionId, user })
+  return c.json(forkResult.parse(made), 201)
+}
+
+async function cancelPrompt({ agent, sessions }: Parts, c: Ctx, sessionId: string): Promise<Response> {
+  const user = agentUserOf(c.var.caller)
+  const { access } = await sessions.get(c.var.caller.account, sessionId)
+  // A notification is not answered.
+  refuseWatchers(access)
+  await agent.notify(methods.agent.session.cancel, {
+    sessionId,
+    _meta: { sandlot: { user } },
+  })
+  return c.body(null, 204)
+}
+
+async function listApprovals({ agent, sessions }: Parts, c: Ctx, sessionId: string): Promise<Response> {
+  const user = agentUserOf(c.var.caller)
+  await sessions.get(c.var.caller.account, sessionId)
+  const pending = await agent.request(EXT.approvals, { sessionId, user })
+  return c.json(pendingApprovalList.parse(pending))
+}
+
+async function answerCall(
+  { agent, sessions }: Parts,
+  c: Ctx,
+  sessionId: string,
+  toolCallId: string,
+): Promise<Response> {
+  const answer = await readBody(c, approvalAnswer)
+  const { via } = c.var.caller
+  const user = agentUserOf(c.var.caller)
+  await sessions.get(c.var.caller.account, sessionId)
+  const by = { user, mayMakeRules: via === 'sign-in' }
+  await answerApproval(agent, by, { ...answer, sessionId, toolCallId })
+  return c.body(null, 204)
+}
+
+async function exportPrompt(
+  { agent, sessions }: Parts,
+  exportsInOrder: InOrder,
+  c: Ctx,
+  sessionId: string,
+  promptId: string,
+): Promise<Response> {
+  const user = agentUserOf(c.var.caller)
+  await sessions.get(c.var.caller.account, sessionId)
+  const opened = Promise.withResolvers<ReadableStream<Uint8Array>>()
+  exportsInOrder
+    .run(user.id, async () => {
+      const { document, sent } = await openExport(agent, { sessionId, promptId, user })
+      opened.resolve(document)
+      await sent
     })
-    .patch('/:id', async (c) => {
-      const { title } = await readBody(c, renameBody)
-      const user = agentUserOf(c.var.caller)
-      const sessionId = c.req.param('id')
-      await sessions.get(c.var.caller.account, sessionId)
-      await agent.request(EXT.rename, { sessionId, title, user })
-      return c.body(null, 204)
-    })
-    .post('/:id/fork', async (c) => {
-      const asked = await readBody(c, forkBody)
-      const user = agentUserOf(c.var.caller)
-      const sessionId = c.req.param('id')
-      await sessions.get(c.var.caller.account, sessionId)
-      const made = await agent.request(EXT.fork, { ...asked, sessionId, user })
-      return c.json(forkResult.parse(made), 201)
-    })
-    .post('/:id/cancel', async (c) => {
-      const user = agentUserOf(c.var.caller)
-      const sessionId = c.req.param('id')
-      const { access } = await sessions.get(c.var.caller.account, sessionId)
-      // A notification is not answered.
-      refuseWatchers(access)
-      await agent.notify(methods.agent.session.cancel, {
-        sessionId,
-        _meta: { sandlot: { user } },
-      })
-      return c.body(null, 204)
-    })
-    .get('/:id/approvals', async (c) => {
-      const user = agentUserOf(c.var.caller)
-      const sessionId = c.req.param('id')
-      await sessions.get(c.var.caller.account, sessionId)
-      const pending = await agent.request(EXT.approvals, { sessionId, user })
-      return c.json(pendingApprovalList.parse(pending))
-    })
-    .post('/:id/approvals/:callId', async (c) => {
-      const answer = await readBody(c, approvalAnswer)
-      const { via } = c.var.caller
-      const user = agentUserOf(c.var.caller)
-      const { id: sessionId, callId: toolCallId } = c.req.param()
-      await sessions.get(c.var.caller.account, sessionId)
-      const by = { user, mayMakeRules: via === 'sign-in' }
-      await answerApproval(agent, by, { ...answer, sessionId, toolCallId })
-      return c.body(null, 204)
-    })
-    .get('/:id/prompts/:promptId/export', async (c) => {
-      const user = agentUserOf(c.var.caller)
-      const { id: sessionId, promptId } = c.req.param()
-      await sessions.get(c.var.caller.account, sessionId)
-      const opened = Promise.withResolvers<ReadableStream<Uint8Array>>()
-      exportsInOrder
-        .run(user.id, async () => {
-          const { document, sent } = await openExport(agent, { sessionId, promptId, user })
-          opened.resolve(document)
-          await sent
-        })
-        .catch(opened.reject)
-      const document = await opened.promise
-      const name = `prompt-${promptId.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100)}.json`
-      return c.body(document, 200, {
-        'content-type': 'application/json',
-        'content-disposition': `attachment; filename="${name}"`,
-      })
-    })
-    .delete('/:id', async (c) => {
-      const user = agentUserOf(c.var.caller)
-      const sessionId = c.req.param('id')
-      const { access } = await sessions.get(c.var.caller.account, sessionId)
-      // To delete what is not there is no failure for the agent.
-      refuseOthers(access)
-      await agent.request(methods.agent.session.delete, {
-        sessionId,
-        _meta: { sandlot: { user } },
-      })
-      return c.body(null, 204)
-    })
-    .get('/:id/outputs/:callId', async (c) => {
-      const { id: sessionId, callId } = c.req.param()
-      const { access } = await sessions.get(c.var.caller.account, sessionId)
-      // Whole texts of the owner's files, also of those that no call has shown.
-      if (isDiffsId(callId)) refuseOthers(access)
-      return sendOutput(c, await sessions.reader(), sessionId, callId)
-    })
+    .catch(opened.reject)
+  const document = await opened.promise
+  const name = `prompt-${promptId.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100)}.json`
+  return c.body(document, 200, {
+    'content-type': 'application/json',
+    'content-disposition': `attachment; filename="${name}"`,
+  })
+}
+
+async function deleteChat({ agent, sessions }: Parts, c: Ctx, sessionId: string): Promise<Response> {
+  const user = agentUserOf(c.var.caller)
+  const { access } = await sessions.get(c.var.caller.account, sessionId)
+  // To delete what is not there is no failure for the agent.
+  refuseOthers(access)
+  await agent.request(methods.agent.session.delete, {
+    sessionId,
+    _meta: { sandlot: { user } },
+  })
+  return c.body(null, 204)
+}
+
+async function getOutput({ sessions }: Parts, c: Ctx, sessionId: string, callId: string): Promise<Response> {
+  const { access } = await sessions.get(c.var.caller.account, sessionId)
+  // Whole texts of the owner's files, also of those that no call has shown.
+  if (isDiffsId(callId)) refuseOthers(access)
+  return sendOutput(c, await sessions.reader(), sessionId, callId)
 }
 
 /** `GET /api/approvals`: what waits in all chats in which this person may answer. */

@@ -35,89 +35,97 @@ const PIECE_BYTES = 512 * 1024
 
 /** `/api/files` */
 export function workspaceRoutes(parts: Parts): Hono<AppEnv> {
-  const ask = (c: Ctx, what: FilesAsk): Promise<unknown> =>
-    parts.agent.request(EXT.files, { user: agentUserOf(c.var.caller), ask: what })
-  const list = async (c: Ctx, path: string, after?: string): Promise<DirectoryList> =>
-    directoryList.parse(await ask(c, { do: 'list', path, after }))
-  const read = async (c: Ctx, path: string, offset: number): Promise<FilePiece> =>
-    filePiece.parse(await ask(c, { do: 'read', path, offset }))
   const puts = new AtOnce(MOST_PUTS)
   const zips = new AtOnce(MOST_ZIPS)
   return new Hono<AppEnv>()
     .use(requireCaller(parts))
-    .get('/', async (c) => c.json(await list(c, c.req.query('path') ?? '', c.req.query('after'))))
+    .get('/', async (c) => c.json(await list(parts, c, c.req.query('path') ?? '', c.req.query('after'))))
     .delete('/', async (c) => {
       const forever = c.req.query('forever') === 'true'
-      return c.json(fileRemoved.parse(await ask(c, { do: 'remove', path: pathOf(c), forever })))
+      return c.json(fileRemoved.parse(await ask(parts, c, { do: 'remove', path: pathOf(c), forever })))
     })
     .get('/search', async (c) => {
       const query = c.req.query('q') ?? ''
       if (query.length > 200) throw new SandlotError('bad_request', 'A search has at most 200 characters.')
       const most = Math.min(Math.max(Math.trunc(Number(c.req.query('most') ?? 50)) || 50, 1), MAX_FOUND)
-      return c.json(filesFound.parse(await ask(c, { do: 'search', query, most })))
+      return c.json(filesFound.parse(await ask(parts, c, { do: 'search', query, most })))
     })
     .post('/folder', async (c) => {
       const { path } = await readBody(c, folderRequest)
-      await ask(c, { do: 'mkdir', path })
+      await ask(parts, c, { do: 'mkdir', path })
       return c.body(null, 204)
     })
     .post('/move', async (c) => {
       const { path, to } = await readBody(c, moveRequest)
-      await ask(c, { do: 'move', path, to })
+      await ask(parts, c, { do: 'move', path, to })
       return c.body(null, 204)
     })
-    .get('/trash', async (c) => c.json(trashList.parse(await ask(c, { do: 'trash' }))))
+    .get('/trash', async (c) => c.json(trashList.parse(await ask(parts, c, { do: 'trash' }))))
     .delete('/trash', async (c) => {
-      await ask(c, { do: 'empty_trash' })
+      await ask(parts, c, { do: 'empty_trash' })
       return c.body(null, 204)
     })
     .post('/trash/:id/restore', async (c) =>
-      c.json(fileRestored.parse(await ask(c, { do: 'restore', id: c.req.param('id') }))),
+      c.json(fileRestored.parse(await ask(parts, c, { do: 'restore', id: c.req.param('id') }))),
     )
-    .get('/zip', async (c) => {
-      const paths = (c.req.queries('path') ?? ['']).map((one) => one.replaceAll(/^\/+|\/+$/g, ''))
-      // For several, the folder above all of them.
-      const path = paths.length === 1 ? (paths[0] ?? '') : folderAbove(paths)
-      const first = await list(c, path)
-      const name = safeName(path.split('/').findLast((part) => part !== '') ?? '') || 'workspace'
-      const leave = zips.enter(c.var.caller.account.id)
-      const reader = {
-        list: (at: string, after?: string) => list(c, at, after),
-        read: (at: string, offset: number) => read(c, at, offset),
-      }
-      const body = zipFolder(
-        reader,
-        { path, name, first, ...(paths.length === 1 ? {} : { only: paths }) },
-        leave,
-      )
-      return new Response(body, {
-        headers: {
-          'content-type': 'application/zip',
-          'x-content-type-options': 'nosniff',
-          'content-disposition': dispositionOf(`${name}.zip`, '1'),
-          'cache-control': 'no-store',
-        },
-      })
-    })
-    .put('/content', async (c) => {
-      const path = pathOf(c)
-      const version = expectedVersion(c)
-      const leave = puts.enter(c.var.caller.account.id)
-      try {
-        const replace = c.req.query('replace') === 'true'
-        const result = await put(c, { path, replace, version }, pacedBody(c, parts), (what) => ask(c, what))
-        if ('conflict' in result) return changedMeanwhile(c, result.conflict)
-        if ('written' in result) return c.json(result)
-        c.header('etag', etagOf(result))
-        return c.body(null, 204)
-      } finally {
-        leave()
-      }
-    })
+    .get('/zip', (c) => zipPaths(parts, zips, c))
+    .put('/content', (c) => putContent(parts, puts, c))
     .delete('/uploads/:upload', async (c) => {
-      await ask(c, { do: 'abort', upload: c.req.param('upload') })
+      await ask(parts, c, { do: 'abort', upload: c.req.param('upload') })
       return c.body(null, 204)
     })
+}
+
+function ask({ agent }: Parts, c: Ctx, what: FilesAsk): Promise<unknown> {
+  return agent.request(EXT.files, { user: agentUserOf(c.var.caller), ask: what })
+}
+
+async function list(parts: Parts, c: Ctx, path: string, after?: string): Promise<DirectoryList> {
+  return directoryList.parse(await ask(parts, c, { do: 'list', path, after }))
+}
+
+async function read(parts: Parts, c: Ctx, path: string, offset: number): Promise<FilePiece> {
+  return filePiece.parse(await ask(parts, c, { do: 'read', path, offset }))
+}
+
+async function zipPaths(parts: Parts, zips: AtOnce, c: Ctx): Promise<Response> {
+  const paths = (c.req.queries('path') ?? ['']).map((one) => one.replaceAll(/^\/+|\/+$/g, ''))
+  // For several, the folder above all of them.
+  const path = paths.length === 1 ? (paths[0] ?? '') : folderAbove(paths)
+  const first = await list(parts, c, path)
+  const name = safeName(path.split('/').findLast((part) => part !== '') ?? '') || 'workspace'
+  const leave = zips.enter(c.var.caller.account.id)
+  const reader = {
+    list: (at: string, after?: string) => list(parts, c, at, after),
+    read: (at: string, offset: number) => read(parts, c, at, offset),
+  }
+  const body = zipFolder(reader, { path, name, first, ...(paths.length === 1 ? {} : { only: paths }) }, leave)
+  return new Response(body, {
+    headers: {
+      'content-type': 'application/zip',
+      'x-content-type-options': 'nosniff',
+      'content-disposition': dispositionOf(`${name}.zip`, '1'),
+      'cache-control': 'no-store',
+    },
+  })
+}
+
+async function putContent(parts: Parts, puts: AtOnce, c: Ctx): Promise<Response> {
+  const path = pathOf(c)
+  const version = expectedVersion(c)
+  const leave = puts.enter(c.var.caller.account.id)
+  try {
+    const replace = c.req.query('replace') === 'true'
+    const result = await put(c, { path, replace, version }, pacedBody(c, parts), (what) =>
+      ask(parts, c, what),
+    )
+    if ('conflict' in result) return changedMeanwhile(c, result.conflict)
+    if ('written' in result) return c.json(result)
+    c.header('etag', etagOf(result))
+    return c.body(null, 204)
+  } finally {
+    leave()
+  }
 }
 
 /** So much of each person’s at once. */
