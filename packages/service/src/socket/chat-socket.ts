@@ -19,7 +19,7 @@ import { FrameIntake } from './frame-intake.ts'
 import { answerPings, keepAlive } from '@sandlot/shared/node/keep-alive'
 import { FrameWriter } from './frame-writer.ts'
 import { CLOSE } from './sockets.ts'
-import type { Sockets } from './sockets.ts'
+import type { OpenSocket, Sockets } from './sockets.ts'
 
 /**
  * Bytes that may wait for one reader. A slower one is dropped and resumes, further on each time.
@@ -51,7 +51,7 @@ export class ExplainingWebSocket extends WebSocket {
 
 /** Serve `socket`, which is open over `connection` and whose caller is known, until it closes. */
 export function serveChatSocket(socket: WebSocket, connection: Duplex, options: ChatSocketOptions): void {
-  const { caller, sockets, limits, traffic, metrics, log, slowReaderBytes } = options
+  const { caller, sockets, limits, metrics, log, slowReaderBytes } = options
 
   const writer = new FrameWriter(connection, (text) => {
     if (socket.readyState === WebSocket.OPEN) socket.send(text)
@@ -85,27 +85,7 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
   const open = { caller, send, close }
   const leave = sockets.add(open)
 
-  const onText = async (text: string): Promise<void> => {
-    const frame = readFrame(text)
-    const isFrame = frame.type !== 'ai_chat_error'
-    try {
-      await traffic.request(user.id, kindOfFrame(isFrame ? frame.type : undefined))
-    } catch (error) {
-      const requestId = 'requestId' in frame ? frame.requestId : undefined
-      const sessionId = 'sessionId' in frame ? frame.sessionId : undefined
-      return send({ type: 'ai_chat_error', requestId, sessionId, ...toErrorBody(error, requestId) })
-    }
-    if (socket.readyState !== WebSocket.OPEN) return
-    if (!isFrame) return send(frame)
-    metrics.frameIn(frame.type)
-    if (frame.type === 'ai_chat_visible') return sockets.looks(open, frame.visible)
-    if (frame.type === 'ai_chat_resume') metrics.resumed()
-    if (frame.type === 'ai_chat_watch' && caller.via === 'key' && !caller.scopes.includes('files'))
-      return send({ type: 'ai_chat_error', code: 'forbidden', message: 'This API key has no scope “files”.' })
-    await chat.handle(frame)
-  }
-
-  const intake = new FrameIntake(socket, onText)
+  const intake = new FrameIntake(socket, (text) => handleText(text, socket, chat, open, options))
   // While frames wait, the browser's answers wait behind them.
   keepAlive(socket, { isHeld: () => socket.isPaused })
   answerPings(socket)
@@ -120,4 +100,31 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
     intake.close()
     chat.close()
   })
+}
+
+async function handleText(
+  text: string,
+  socket: WebSocket,
+  chat: Chat,
+  open: OpenSocket,
+  { caller, sockets, traffic, metrics }: ChatSocketOptions,
+): Promise<void> {
+  const { send } = open
+  const frame = readFrame(text)
+  const isFrame = frame.type !== 'ai_chat_error'
+  try {
+    await traffic.request(caller.account.id, kindOfFrame(isFrame ? frame.type : undefined))
+  } catch (error) {
+    const requestId = 'requestId' in frame ? frame.requestId : undefined
+    const sessionId = 'sessionId' in frame ? frame.sessionId : undefined
+    return send({ type: 'ai_chat_error', requestId, sessionId, ...toErrorBody(error, requestId) })
+  }
+  if (socket.readyState !== WebSocket.OPEN) return
+  if (!isFrame) return send(frame)
+  metrics.frameIn(frame.type)
+  if (frame.type === 'ai_chat_visible') return sockets.looks(open, frame.visible)
+  if (frame.type === 'ai_chat_resume') metrics.resumed()
+  if (frame.type === 'ai_chat_watch' && caller.via === 'key' && !caller.scopes.includes('files'))
+    return send({ type: 'ai_chat_error', code: 'forbidden', message: 'This API key has no scope “files”.' })
+  await chat.handle(frame)
 }

@@ -7,7 +7,7 @@ import type { ServerFrame } from '@sandlot/shared/chat/frames'
 import { z } from 'zod'
 import type { Caller } from '../auth/caller.ts'
 
-interface OpenSocket {
+export interface OpenSocket {
   /** The id of a sign-in may change. */
   caller: Caller
   send(frame: ServerFrame): void

@@ -22,7 +22,7 @@ import type { OriginRule } from '../auth/origin.ts'
 import { relayBytes } from './byte-relay.ts'
 import { byteRoute } from './byte-routes.ts'
 import { ExplainingWebSocket, serveChatSocket, type ChatSocketOptions } from './chat-socket.ts'
-import { MAX_SOCKETS_PER_USER } from './sockets.ts'
+import { MAX_SOCKETS_PER_USER, type Sockets } from './sockets.ts'
 
 interface UpgradeOptions extends Omit<ChatSocketOptions, 'caller' | 'accessTo'> {
   accounts: AccountsStore
@@ -37,7 +37,7 @@ const MAX_PIECE_BYTES = 1024 * 1024
 type OnUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
-  const { accounts, config, isOurs, log, sockets, sessions, traffic } = options
+  const { log, sockets, sessions, traffic } = options
   const common = { noServer: true, perMessageDeflate: false, autoPong: false }
   const frames = { ...common, maxPayload: MAX_FRAME_BYTES, WebSocket: ExplainingWebSocket }
   const server = new WebSocketServer(frames)
@@ -48,12 +48,12 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     const openStream = url === null ? undefined : byteRoute(url)
     if (openStream !== undefined) return upgradeBytes(openStream, request, socket, head)
     if (url?.pathname !== '/ws') throw new SandlotError('not_found', 'WebSockets are at /ws.')
-    const caller = await admit(request, 'chat')
+    const caller = await admit(options, request, 'chat')
     const { id } = caller.account
     await traffic.request(id, 'first')
     if (socket.destroyed) return
     // Others may have opened while this one waited.
-    requireRoom(id)
+    requireRoom(sockets, id)
     server.handleUpgrade(request, socket, head, (accepted) => {
       serveChatSocket(accepted, socket, {
         ...options,
@@ -70,12 +70,12 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
     socket: Duplex,
     head: Buffer,
   ): Promise<void> => {
-    const first = await admit(request, 'exec')
+    const first = await admit(options, request, 'exec')
     await traffic.request(first.account.id, 'stream')
     const agent = await openStream(options.agent, agentUserOf(first))
     try {
       // Opening takes a while: the sign-in may have ended in between.
-      const caller = await admit(request, 'exec')
+      const caller = await admit(options, request, 'exec')
       if (socket.destroyed) return agent.terminate()
       bytes.handleUpgrade(request, socket, head, (browser) =>
         relayBytes({ browser, agent }, { caller, sockets, traffic }),
@@ -94,22 +94,27 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
       .then(() => socket.off('error', failed))
       .catch((error: unknown) => refuse(socket, error, log))
   }
+}
 
-  async function admit(request: IncomingMessage, scope: KeyScope): Promise<Caller> {
-    const address = addressIn(request, config.trustedProxies)
-    const caller = await findCaller(accounts, isOurs, { ...credentialsIn(request), address }, true)
-    if (caller.via === 'key') requireScope(caller.scopes, scope)
-    requireRoom(caller.account.id)
-    return caller
-  }
+/** Throws where the caller is unknown, may not, or has too many connections. */
+async function admit(
+  { accounts, config, isOurs, sockets }: UpgradeOptions,
+  request: IncomingMessage,
+  scope: KeyScope,
+): Promise<Caller> {
+  const address = addressIn(request, config.trustedProxies)
+  const caller = await findCaller(accounts, isOurs, { ...credentialsIn(request), address }, true)
+  if (caller.via === 'key') requireScope(caller.scopes, scope)
+  requireRoom(sockets, caller.account.id)
+  return caller
+}
 
-  function requireRoom(userId: string): void {
-    if (sockets.countOf(userId) < MAX_SOCKETS_PER_USER) return
-    throw new SandlotError(
-      'rate_limited',
-      `You have ${MAX_SOCKETS_PER_USER} open connections. Close some tabs.`,
-    )
-  }
+function requireRoom(sockets: Sockets, userId: string): void {
+  if (sockets.countOf(userId) < MAX_SOCKETS_PER_USER) return
+  throw new SandlotError(
+    'rate_limited',
+    `You have ${MAX_SOCKETS_PER_USER} open connections. Close some tabs.`,
+  )
 }
 
 function refuse(socket: Duplex, error: unknown, log: Logger): void {
