@@ -33,23 +33,39 @@ interface Acting {
 }
 
 export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
-  /**
-   * In its turn among what is asked of the session. A foreign client is the local user, whatever it
-   * says.
-   */
-  const inSession = <T>(
-    connection: ClientConnection,
-    user: AgentUser,
-    sessionId: string,
-    right: Right,
-    work: (session: Session, by: Acting) => T | Promise<T>,
-  ): Promise<T> => {
-    const who = connection.ours ? user : connection.user({})
-    return connection.runInOrder(sessionId, async () => {
-      const { session, access } = await parts.manager.open(who, sessionId, right)
-      return work(session, { access, author: authorOf(who), actor: actorOf(who) })
-    })
+  return {
+    ...callRequests(parts),
+    ...chatRequests(parts),
+    ...sharingRequests(parts),
+    [EXT.metrics]: async () => {
+      if (parts.metrics === undefined) throw new SandlotError('not_implemented', 'Nothing is counted here.')
+      return parts.metrics()
+    },
+    [EXT.status]: async () => parts.status(),
   }
+}
+
+/**
+ * In its turn among what is asked of the session. A foreign client is the local user, whatever it
+ * says.
+ */
+function inSession<T>(
+  parts: AcpServerParts,
+  connection: ClientConnection,
+  user: AgentUser,
+  sessionId: string,
+  right: Right,
+  work: (session: Session, by: Acting) => T | Promise<T>,
+): Promise<T> {
+  const who = connection.ours ? user : connection.user({})
+  return connection.runInOrder(sessionId, async () => {
+    const { session, access } = await parts.manager.open(who, sessionId, right)
+    return work(session, { access, author: authorOf(who), actor: actorOf(who) })
+  })
+}
+
+/** Calls and their approvals, and queued messages. */
+function callRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.approve]: async ({ params, connection }) => {
       const { user, sessionId, toolCallId, optionId, ...more } = parseParams(
@@ -57,44 +73,58 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
         params,
         EXT.approve,
       )
-      return inSession(connection, user, sessionId, 'approve', (session, { access, author, actor }) => {
-        // Rules are the owner's: another's answer makes none that outlive the chat.
-        const mayMakeRules = more.mayMakeRules && access === 'owner'
-        const takesPart = access === 'owner' || access.access === 'take_part'
-        return session.answer(toolCallId, optionId, { ...more, mayMakeRules, takesPart, author, actor })
-      })
+      return inSession(
+        parts,
+        connection,
+        user,
+        sessionId,
+        'approve',
+        (session, { access, author, actor }) => {
+          // Rules are the owner's: another's answer makes none that outlive the chat.
+          const mayMakeRules = more.mayMakeRules && access === 'owner'
+          const takesPart = access === 'owner' || access.access === 'take_part'
+          return session.answer(toolCallId, optionId, { ...more, mayMakeRules, takesPart, author, actor })
+        },
+      )
     },
     [EXT.approvals]: async ({ params, connection }) => {
       const { user, sessionId } = parseParams(approvalsParams, params, EXT.approvals)
       return {
-        approvals: await inSession(connection, user, sessionId, 'read', (session) =>
+        approvals: await inSession(parts, connection, user, sessionId, 'read', (session) =>
           session.waitingApprovals(),
         ),
       }
     },
     [EXT.cancelCall]: async ({ params, connection }) => {
       const { user, sessionId, toolCallId } = parseParams(cancelCallParams, params, EXT.cancelCall)
-      await inSession(connection, user, sessionId, 'take_part', (session) => session.cancelCall(toolCallId))
+      await inSession(parts, connection, user, sessionId, 'take_part', (session) =>
+        session.cancelCall(toolCallId),
+      )
       return {}
     },
     [EXT.unqueue]: async ({ params, connection }) => {
       const { user, sessionId, messageId } = parseParams(unqueueParams, params, EXT.unqueue)
-      const why = await inSession(connection, user, sessionId, 'take_part', (session, { access }) => {
+      const why = await inSession(parts, connection, user, sessionId, 'take_part', (session, { access }) => {
         const isTheirs = session.queuedBy(messageId)?.id === user.id
         if (access !== 'owner' && !isTheirs) requireRight(access, 'own')
         return session.withdraw(messageId)
       })
       return { why }
     },
+  }
+}
+
+function chatRequests(parts: AcpServerParts): ExtensionHandlers {
+  return {
     [EXT.rename]: async ({ params, connection }) => {
       const { user, sessionId, title } = parseParams(renameParams, params, EXT.rename)
-      await inSession(connection, user, sessionId, 'own', (session) => session.rename(title))
+      await inSession(parts, connection, user, sessionId, 'own', (session) => session.rename(title))
       return {}
     },
     [EXT.fork]: async ({ params, connection }) => {
       const { user, sessionId, promptId, where } = parseParams(forkParams, params, EXT.fork)
       if (connection.ours && user.role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
-      const fork = await inSession(connection, user, sessionId, 'own', ({ userId }) =>
+      const fork = await inSession(parts, connection, user, sessionId, 'own', ({ userId }) =>
         parts.manager.fork(userId, sessionId, { promptId, where }),
       )
       return { sessionId: fork.id }
@@ -102,36 +132,36 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
     [EXT.exportPrompt]: async ({ params, connection }) => {
       const { user, sessionId, promptId } = parseParams(exportPromptParams, params, EXT.exportPrompt)
       // Its current length: it may grow while the record is made.
-      const log = await inSession(connection, user, sessionId, 'own', (session) => [...session.log])
+      const log = await inSession(parts, connection, user, sessionId, 'own', (session) => [...session.log])
       const record = await exportPrompt(log, promptId)
       if (record === undefined) throw new SandlotError('not_found', 'There is no such prompt in this chat.')
       for await (const text of documentOf(record)) await connection.sendPiece(text)
       return {}
     },
+  }
+}
+
+function sharingRequests(parts: AcpServerParts): ExtensionHandlers {
+  return {
     [EXT.shares]: async ({ params, connection }) => {
       const { user, sessionId, ask } = parseParams(sharesParams, params, EXT.shares)
-      return inSession(connection, user, sessionId, 'own', (session, { author, actor }) =>
+      return inSession(parts, connection, user, sessionId, 'own', (session, { author, actor }) =>
         parts.manager.shares.answer(session, ask, author, actor),
       )
     },
     [EXT.snapshots]: async ({ params, connection }) => {
       const { user, sessionId, ask } = parseParams(snapshotsParams, params, EXT.snapshots)
-      return inSession(connection, user, sessionId, 'own', (session, { actor }) =>
+      return inSession(parts, connection, user, sessionId, 'own', (session, { actor }) =>
         parts.manager.shares.answerSnapshots(session, ask, actor),
       )
     },
     [EXT.comment]: async ({ params, connection }) => {
       const { user, sessionId, ...comment } = parseParams(commentParams, params, EXT.comment)
-      await inSession(connection, user, sessionId, 'take_part', async (session, { author }) => {
+      await inSession(parts, connection, user, sessionId, 'take_part', async (session, { author }) => {
         await parts.manager.shares.requireSeen(session, comment.mentions)
         await session.comment(comment, author)
       })
       return {}
     },
-    [EXT.metrics]: async () => {
-      if (parts.metrics === undefined) throw new SandlotError('not_implemented', 'Nothing is counted here.')
-      return parts.metrics()
-    },
-    [EXT.status]: async () => parts.status(),
   }
 }

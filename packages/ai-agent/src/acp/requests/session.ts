@@ -1,6 +1,18 @@
 /** The requests about sessions themselves: made, shown again, listed, set, closed, deleted. */
 import { isAbsolute } from 'node:path/posix'
-import { type AgentApp, type McpServer, methods } from '@agentclientprotocol/sdk'
+import {
+  type AgentApp,
+  type McpServer,
+  methods,
+  type NewSessionRequest,
+  type LoadSessionRequest,
+  type ResumeSessionRequest,
+  type ListSessionsRequest,
+  type CloseSessionRequest,
+  type DeleteSessionRequest,
+  type SetSessionModeRequest,
+  type SetSessionConfigOptionRequest,
+} from '@agentclientprotocol/sdk'
 import { loadSessionMeta, newSessionMeta } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
@@ -19,162 +31,190 @@ import type { HandlerContext } from '../handler-context.ts'
 export const GUEST_HAS_NO_CHATS = 'Guests take part in chats of others and have none of their own.'
 
 export function addSessionRequests(app: AgentApp, context: HandlerContext): void {
-  const { parts, handled } = context
-  const { manager } = parts
-
-  const settings = (session: Session, { modeCeiling }: AgentUser) => ({
-    modes: modesOf(session, modeCeiling),
-    configOptions: configOptionsOf(session, modeCeiling),
-  })
-  const begin = (session: Session, servers: readonly McpServer[] | null | undefined): void =>
-    context.connection.addFirstNotifications(session, [
-      ...firstNotes(session),
-      ...setClientServers(context, session, servers),
-    ])
-
+  const { handled } = context
   app
     .onRequest(
       methods.agent.session.new,
-      handled(async ({ params }) => {
-        const { connection } = context
-        const user = connection.user(params._meta)
-        if (user.role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
-        const meta = connection.meta(newSessionMeta, params._meta)
-        const project = meta?.project === undefined ? undefined : await manager.project(user.id, meta.project)
-        const cwd = project === undefined ? checkedCwd(params.cwd) : folderOf(project)
-        refuseDirectories(params.additionalDirectories)
-        refuseSse(params.mcpServers)
-        const fallback = project?.mode ?? meta?.defaultMode ?? parts.defaultMode
-        const mode = modeOfNew(meta?.mode, fallback, user.modeCeiling)
-        const { sessionId = newId('s'), thoughtLevel } = meta ?? {}
-        const model = meta?.model ?? manager.allowedModel(user.id, project?.model)
-        const chosen = { model, thoughtLevel, project: project?.id }
-        const session = await connection.runInOrder(sessionId, async () => {
-          const made = await manager.create({ userId: user.id, cwd, mode, sessionId, ...chosen })
-          connection.follow(made, 0, user, 'owner')
-          begin(made, params.mcpServers)
-          return made
-        })
-        connection.offerCommands(session)
-        return { sessionId, ...settings(session, user) }
-      }),
+      handled(({ params }) => createSession(context, params)),
     )
     .onRequest(
       methods.agent.session.load,
-      handled(async ({ params }) => {
-        const { connection } = context
-        const user = connection.user(params._meta)
-        const after = connection.meta(loadSessionMeta, params._meta)?.after ?? 0
-        checkedCwd(params.cwd)
-        refuseDirectories(params.additionalDirectories)
-        refuseSse(params.mcpServers)
-        const { session, pump } = await connection.runInOrder(params.sessionId, async () => {
-          const { session: found, access } = await manager.open(user, params.sessionId, 'read')
-          const pump = connection.follow(found, after, user, access)
-          begin(found, params.mcpServers)
-          return { session: found, pump }
-        })
-        // At the client's pace; its requests to the session need not wait for that.
-        const seq = await pump.ready
-        connection.offerCommands(session)
-        return { ...settings(session, user), ...(connection.ours ? { _meta: { sandlot: { seq } } } : {}) }
-      }),
+      handled(({ params }) => loadSession(context, params)),
     )
     .onRequest(
       methods.agent.session.resume,
-      handled(async ({ params }) => {
-        const { connection } = context
-        const user = connection.user(params._meta)
-        checkedCwd(params.cwd)
-        refuseDirectories(params.additionalDirectories)
-        refuseSse(params.mcpServers)
-        const session = await connection.runInOrder(params.sessionId, async () => {
-          const { session: found, access } = await manager.open(user, params.sessionId, 'read')
-          connection.ensureFollowed(found, user, access)
-          begin(found, params.mcpServers)
-          return found
-        })
-        connection.offerCommands(session)
-        return settings(session, user)
-      }),
+      handled(({ params }) => resumeSession(context, params)),
     )
     .onRequest(
       methods.agent.session.list,
-      handled(async ({ params }) => {
-        const user = context.connection.user(params._meta)
-        const before = params.cursor == null ? undefined : checkedCursor(params.cursor)
-        const rows = await manager.list(user.id, before, params.cwd ?? undefined)
-        const last = rows.at(-1)
-        return {
-          sessions: rows.map((row) => ({
-            sessionId: row.id,
-            cwd: row.cwd,
-            title: row.title,
-            updatedAt: new Date(row.updatedAt).toISOString(),
-          })),
-          nextCursor: last === undefined || rows.length < manager.pageSize ? null : String(last.updatedAt),
-        }
-      }),
+      handled(({ params }) => listSessions(context, params)),
     )
     .onRequest(
       methods.agent.session.close,
-      handled(async ({ params }) => {
-        const { connection } = context
-        const user = connection.user(params._meta)
-        await connection.runInOrder(params.sessionId, async () => {
-          await manager.open(user, params.sessionId, 'own')
-          const session = await manager.close(user.id, params.sessionId)
-          // The outcomes of the calls of a prompt that this has stopped.
-          await connection.sentThrough(session.id, session.seq)
-          connection.unfollow(session.id)
-          await parts.clientServers?.leave(user.id, session.id)
-        })
-        return {}
-      }),
+      handled(({ params }) => closeSession(context, params)),
     )
     .onRequest(
       methods.agent.session.delete,
-      handled(async ({ params }) => {
-        const { connection } = context
-        const user = connection.user(params._meta)
-        await connection.runInOrder(params.sessionId, async () => {
-          await manager.removal.delete(user.id, params.sessionId, {
-            ...actorOf(user),
-            what: 'chat_deleted',
-            whom: { id: params.sessionId },
-          })
-          connection.unfollow(params.sessionId)
-          await parts.clientServers?.leave(user.id, params.sessionId)
-        })
-        return {}
-      }),
+      handled(({ params }) => deleteSession(context, params)),
     )
     .onRequest(
       methods.agent.session.setMode,
-      handled(async ({ params }) => {
-        const { connection } = context
-        const user = connection.user(params._meta)
-        const modeId = parseParams(modeShape, params.modeId, 'modeId')
-        await connection.runInOrder(params.sessionId, async () => {
-          const { session } = await manager.open(user, params.sessionId, 'own')
-          await session.setMode(modeId, user.modeCeiling)
-        })
-        return {}
-      }),
+      handled(({ params }) => setMode(context, params)),
     )
     .onRequest(
       methods.agent.session.setConfigOption,
-      handled(async ({ params }) => {
-        const { connection } = context
-        const user = connection.user(params._meta)
-        const configOptions = await connection.runInOrder(params.sessionId, async () => {
-          const { session } = await manager.open(user, params.sessionId, 'own')
-          await setConfigOption(session, user.modeCeiling, params)
-          return configOptionsOf(session, user.modeCeiling)
-        })
-        return { configOptions }
-      }),
+      handled(({ params }) => setOption(context, params)),
     )
+}
+
+function settingsOf(session: Session, { modeCeiling }: AgentUser) {
+  return { modes: modesOf(session, modeCeiling), configOptions: configOptionsOf(session, modeCeiling) }
+}
+
+function beginSession(
+  context: HandlerContext,
+  session: Session,
+  servers: readonly McpServer[] | null | undefined,
+): void {
+  context.connection.addFirstNotifications(session, [
+    ...firstNotes(session),
+    ...setClientServers(context, session, servers),
+  ])
+}
+
+async function createSession(context: HandlerContext, params: NewSessionRequest) {
+  const { connection, parts } = context
+  const { manager } = parts
+  const user = connection.user(params._meta)
+  if (user.role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
+  const meta = connection.meta(newSessionMeta, params._meta)
+  const project = meta?.project === undefined ? undefined : await manager.project(user.id, meta.project)
+  const cwd = project === undefined ? checkedCwd(params.cwd) : folderOf(project)
+  refuseDirectories(params.additionalDirectories)
+  refuseSse(params.mcpServers)
+  const fallback = project?.mode ?? meta?.defaultMode ?? parts.defaultMode
+  const mode = modeOfNew(meta?.mode, fallback, user.modeCeiling)
+  const { sessionId = newId('s'), thoughtLevel } = meta ?? {}
+  const model = meta?.model ?? manager.allowedModel(user.id, project?.model)
+  const chosen = { model, thoughtLevel, project: project?.id }
+  const session = await connection.runInOrder(sessionId, async () => {
+    const made = await manager.create({ userId: user.id, cwd, mode, sessionId, ...chosen })
+    connection.follow(made, 0, user, 'owner')
+    beginSession(context, made, params.mcpServers)
+    return made
+  })
+  connection.offerCommands(session)
+  return { sessionId, ...settingsOf(session, user) }
+}
+
+async function loadSession(context: HandlerContext, params: LoadSessionRequest) {
+  const { connection } = context
+  const { manager } = context.parts
+  const user = connection.user(params._meta)
+  const after = connection.meta(loadSessionMeta, params._meta)?.after ?? 0
+  checkedCwd(params.cwd)
+  refuseDirectories(params.additionalDirectories)
+  refuseSse(params.mcpServers)
+  const { session, pump } = await connection.runInOrder(params.sessionId, async () => {
+    const { session: found, access } = await manager.open(user, params.sessionId, 'read')
+    const pump = connection.follow(found, after, user, access)
+    beginSession(context, found, params.mcpServers)
+    return { session: found, pump }
+  })
+  // At the client's pace; its requests to the session need not wait for that.
+  const seq = await pump.ready
+  connection.offerCommands(session)
+  return { ...settingsOf(session, user), ...(connection.ours ? { _meta: { sandlot: { seq } } } : {}) }
+}
+
+async function resumeSession(context: HandlerContext, params: ResumeSessionRequest) {
+  const { connection } = context
+  const { manager } = context.parts
+  const user = connection.user(params._meta)
+  checkedCwd(params.cwd)
+  refuseDirectories(params.additionalDirectories)
+  refuseSse(params.mcpServers)
+  const session = await connection.runInOrder(params.sessionId, async () => {
+    const { session: found, access } = await manager.open(user, params.sessionId, 'read')
+    connection.ensureFollowed(found, user, access)
+    beginSession(context, found, params.mcpServers)
+    return found
+  })
+  connection.offerCommands(session)
+  return settingsOf(session, user)
+}
+
+async function listSessions(context: HandlerContext, params: ListSessionsRequest) {
+  const { connection } = context
+  const { manager } = context.parts
+  const user = connection.user(params._meta)
+  const before = params.cursor == null ? undefined : checkedCursor(params.cursor)
+  const rows = await manager.list(user.id, before, params.cwd ?? undefined)
+  const last = rows.at(-1)
+  return {
+    sessions: rows.map((row) => ({
+      sessionId: row.id,
+      cwd: row.cwd,
+      title: row.title,
+      updatedAt: new Date(row.updatedAt).toISOString(),
+    })),
+    nextCursor: last === undefined || rows.length < manager.pageSize ? null : String(last.updatedAt),
+  }
+}
+
+async function closeSession(context: HandlerContext, params: CloseSessionRequest) {
+  const { connection, parts } = context
+  const { manager } = parts
+  const user = connection.user(params._meta)
+  await connection.runInOrder(params.sessionId, async () => {
+    await manager.open(user, params.sessionId, 'own')
+    const session = await manager.close(user.id, params.sessionId)
+    // The outcomes of the calls of a prompt that this has stopped.
+    await connection.sentThrough(session.id, session.seq)
+    connection.unfollow(session.id)
+    await parts.clientServers?.leave(user.id, session.id)
+  })
+  return {}
+}
+
+async function deleteSession(context: HandlerContext, params: DeleteSessionRequest) {
+  const { connection, parts } = context
+  const { manager } = parts
+  const user = connection.user(params._meta)
+  await connection.runInOrder(params.sessionId, async () => {
+    await manager.removal.delete(user.id, params.sessionId, {
+      ...actorOf(user),
+      what: 'chat_deleted',
+      whom: { id: params.sessionId },
+    })
+    connection.unfollow(params.sessionId)
+    await parts.clientServers?.leave(user.id, params.sessionId)
+  })
+  return {}
+}
+
+async function setMode(context: HandlerContext, params: SetSessionModeRequest) {
+  const { connection } = context
+  const { manager } = context.parts
+  const user = connection.user(params._meta)
+  const modeId = parseParams(modeShape, params.modeId, 'modeId')
+  await connection.runInOrder(params.sessionId, async () => {
+    const { session } = await manager.open(user, params.sessionId, 'own')
+    await session.setMode(modeId, user.modeCeiling)
+  })
+  return {}
+}
+
+async function setOption(context: HandlerContext, params: SetSessionConfigOptionRequest) {
+  const { connection } = context
+  const { manager } = context.parts
+  const user = connection.user(params._meta)
+  const configOptions = await connection.runInOrder(params.sessionId, async () => {
+    const { session } = await manager.open(user, params.sessionId, 'own')
+    await setConfigOption(session, user.modeCeiling, params)
+    return configOptionsOf(session, user.modeCeiling)
+  })
+  return { configOptions }
 }
 
 /**
