@@ -213,24 +213,10 @@ export function readAgentConfig(
   const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
 
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = read
-  const { OPENAI_MODEL: name, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = read
-  if (name === undefined && (baseUrl !== undefined || apiKey !== undefined)) {
-    const set = baseUrl === undefined ? 'OPENAI_API_KEY' : 'OPENAI_BASE_URL'
-    problems.push(
-      `OPENAI_MODEL: not set although ${set} is; name the model, for example OPENAI_MODEL=gpt-5 (or unset ${set} for the demo model)`,
-    )
-  }
+  const { OPENAI_API_KEY: apiKey } = read
+  problems.push(...unnamedModelProblems(read))
 
-  const dataFolder = resolve(read.SANDLOT_DATA)
-  const keysFolder = readKeysFolder(dataFolder, read.SANDLOT_KEYS_DIR, 'deployment.json', problems)
-  const replica = read.DATABASE_URL === undefined ? undefined : read.SANDLOT_REPLICA
-  const ownFolder = replica === undefined ? dataFolder : join(dataFolder, 'replicas', replica)
-  const socket = join(dataFolder, 'run', replica === undefined ? 'agent.sock' : `agent-${replica}.sock`)
-  if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES) {
-    problems.push(
-      `SANDLOT_DATA: ${dataFolder} is too long; the socket below it may have ${SOCKET_PATH_BYTES} bytes in its path`,
-    )
-  }
+  const places = readPlaces(read, problems)
   const refused = testBackendProblem(read.SANDLOT_SANDBOX, read.SANDLOT_TEST_LOCAL_PROCESS)
   if (refused !== undefined) problems.push(refused)
   const listen = readListen(read, problems)
@@ -243,82 +229,31 @@ export function readAgentConfig(
   problems.push(...unknownToolProblems(file.tools, named, allToolNames))
   const network = readNetwork(read, problems)
   const instructions = readInstructions(file.instructions, dirname(configFile), problems)
-  const mcpSecrets: string[] = []
-  const shipped = shippedServers(env, file.mcpServers ?? {})
-  const mcpServers = readServerSpecs(
-    { ...shipped.servers, ...file.mcpServers },
-    { env, readFile: (path) => readFileSync(path, 'utf8') },
-    problems,
-    mcpSecrets,
-  )
+  const mcp = readMcpServers(env, file, problems)
   const budgets = readBudgets(read, file.limits)
   const modelTimeouts = {
     idleTimeoutMs: read.SANDLOT_MODEL_IDLE_SECONDS * 1_000,
     progressTimeoutMs: read.SANDLOT_MODEL_PROGRESS_SECONDS * 1_000,
   }
-  const models =
-    name === undefined
-      ? undefined
-      : {
-          ...readModels(
-            { baseUrl: baseUrl ?? 'https://api.openai.com/v1', apiKey: apiKey ?? '', name },
-            file,
-            (path) => readFileSync(path, 'utf8'),
-            problems,
-          ),
-          ...modelTimeouts,
-        }
-  if (
-    models !== undefined &&
-    limitsCost(budgets.written.everybody, budgets.total, ...budgets.written.users.values())
-  )
-    problems.push(...unpriced([models.main, ...models.choices, ...models.fallbacks]))
+  const models = readModelEndpoints(read, file, modelTimeouts, budgets, problems)
   if (problems.length > 0) throw new ConfigError(problems)
 
   return {
     logLevel: read.LOG_LEVEL,
-    dataFolder,
-    keysFolder,
-    ownFolder,
-    replica,
-    database: read.DATABASE_URL ?? join(dataFolder, 'sessions.db'),
+    ...places,
     sessionsMode: read.SANDLOT_SESSIONS_DB_MODE === '0640' ? 0o640 : 0o600,
     deployment: read.SANDLOT_DEPLOYMENT,
-    socket,
     listen,
-    address: { url: `ws+unix://${socket}:/acp` },
     models,
     modelTimeouts,
     defaultMode: read.SANDLOT_DEFAULT_MODE,
     toolsEnabled: read.SANDLOT_TOOLS_ENABLED,
     builtinTools,
-    toolTimeoutMs: read.SANDLOT_TOOL_TIMEOUT_MS,
-    maxConcurrentTools: read.SANDLOT_MAX_CONCURRENT_TOOLS,
-    prompts: read.SANDLOT_HOST_PROMPTS === 0 ? undefined : read.SANDLOT_HOST_PROMPTS,
+    ...readCallLimits(read),
     limits: budgets,
-    results: { chars: read.SANDLOT_RESULT_CHARS, lines: read.SANDLOT_RESULT_LINES },
-    outputLimitBytes: read.SANDLOT_OUTPUT_LIMIT,
-    storeBytes: read.SANDLOT_STORE_MB * MiB,
-    approvalTtlMs: read.SANDLOT_APPROVAL_TTL * 1_000,
-    sandbox: {
-      backend: read.SANDLOT_SANDBOX,
-      dockerHost: read.DOCKER_HOST,
-      tls,
-      images: sandboxImages(read.SANDLOT_SANDBOX_IMAGE),
-      limits,
-      host: readHost(read),
-      runtime: read.SANDLOT_SANDBOX_RUNTIME,
-      profile: read.SANDLOT_SANDBOX_PROFILE,
-      debugUsers: new Set(namesIn(read.SANDLOT_SANDBOX_DEBUG_USERS ?? '').map(normalKey)),
-      pool: read.SANDLOT_SANDBOX_POOL,
-      idle: {
-        pauseAfterMs: read.SANDLOT_SANDBOX_PAUSE_AFTER_MS,
-        stopAfterMs: read.SANDLOT_SANDBOX_STOP_AFTER_MS,
-      },
-      network,
-    },
-    mcpServers,
-    unavailableServers: shipped.unavailable,
+    sandbox: readSandbox(read, { tls, limits, network }),
+    mcpServers: mcp.servers,
+    unavailableServers: mcp.unavailable,
     tracing: endpoint === undefined ? undefined : { endpoint, serviceName: read.OTEL_SERVICE_NAME },
     publicUrl: read.SANDLOT_PUBLIC_URL ?? `http://127.0.0.1:${read.PORT}`,
     file,
@@ -331,15 +266,119 @@ export function readAgentConfig(
       OWN_ENVIRONMENT.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
     ),
     secrets: [
-      ...(apiKey === undefined ? [] : [apiKey]),
-      ...[...(models?.choices ?? []), ...(models?.fallbacks ?? [])]
-        .map((model) => model.apiKey)
-        .filter((key) => key !== ''),
+      ...modelKeys(apiKey, models),
       ...secretsOf(network),
       ...(listen?.token === undefined ? [] : [listen.token]),
-      ...mcpSecrets,
+      ...mcp.secrets,
     ],
   }
+}
+
+type Read = ReturnType<typeof readConfig<typeof variables>>
+
+function unnamedModelProblems(read: Read): string[] {
+  const { OPENAI_MODEL: name, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = read
+  if (name !== undefined || (baseUrl === undefined && apiKey === undefined)) return []
+  const set = baseUrl === undefined ? 'OPENAI_API_KEY' : 'OPENAI_BASE_URL'
+  return [
+    `OPENAI_MODEL: not set although ${set} is; name the model, for example OPENAI_MODEL=gpt-5 (or unset ${set} for the demo model)`,
+  ]
+}
+
+/** Folders, database and socket of this process. */
+function readPlaces(read: Read, problems: string[]) {
+  const dataFolder = resolve(read.SANDLOT_DATA)
+  const keysFolder = readKeysFolder(dataFolder, read.SANDLOT_KEYS_DIR, 'deployment.json', problems)
+  const replica = read.DATABASE_URL === undefined ? undefined : read.SANDLOT_REPLICA
+  const socket = join(dataFolder, 'run', replica === undefined ? 'agent.sock' : `agent-${replica}.sock`)
+  if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES) {
+    problems.push(
+      `SANDLOT_DATA: ${dataFolder} is too long; the socket below it may have ${SOCKET_PATH_BYTES} bytes in its path`,
+    )
+  }
+  return {
+    dataFolder,
+    keysFolder,
+    ownFolder: replica === undefined ? dataFolder : join(dataFolder, 'replicas', replica),
+    replica,
+    database: read.DATABASE_URL ?? join(dataFolder, 'sessions.db'),
+    socket,
+    address: { url: `ws+unix://${socket}:/acp` },
+  }
+}
+
+function readMcpServers(env: Environment, file: ConfigFile, problems: string[]) {
+  const secrets: string[] = []
+  const shipped = shippedServers(env, file.mcpServers ?? {})
+  const servers = readServerSpecs(
+    { ...shipped.servers, ...file.mcpServers },
+    { env, readFile: (path) => readFileSync(path, 'utf8') },
+    problems,
+    secrets,
+  )
+  return { servers, unavailable: shipped.unavailable, secrets }
+}
+
+function readCallLimits(read: Read) {
+  return {
+    toolTimeoutMs: read.SANDLOT_TOOL_TIMEOUT_MS,
+    maxConcurrentTools: read.SANDLOT_MAX_CONCURRENT_TOOLS,
+    prompts: read.SANDLOT_HOST_PROMPTS === 0 ? undefined : read.SANDLOT_HOST_PROMPTS,
+    results: { chars: read.SANDLOT_RESULT_CHARS, lines: read.SANDLOT_RESULT_LINES },
+    outputLimitBytes: read.SANDLOT_OUTPUT_LIMIT,
+    storeBytes: read.SANDLOT_STORE_MB * MiB,
+    approvalTtlMs: read.SANDLOT_APPROVAL_TTL * 1_000,
+  }
+}
+
+/** Undefined: the demo model. */
+function readModelEndpoints(
+  read: Read,
+  file: ConfigFile,
+  timeouts: AgentConfig['modelTimeouts'],
+  budgets: LimitSettings,
+  problems: string[],
+): AgentConfig['models'] {
+  const { OPENAI_MODEL: name, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = read
+  if (name === undefined) return undefined
+  const models = readModels(
+    { baseUrl: baseUrl ?? 'https://api.openai.com/v1', apiKey: apiKey ?? '', name },
+    file,
+    (path) => readFileSync(path, 'utf8'),
+    problems,
+  )
+  if (limitsCost(budgets.written.everybody, budgets.total, ...budgets.written.users.values()))
+    problems.push(...unpriced([models.main, ...models.choices, ...models.fallbacks]))
+  return { ...models, ...timeouts }
+}
+
+function readSandbox(
+  read: Read,
+  checked: Pick<AgentConfig['sandbox'], 'tls' | 'limits' | 'network'>,
+): AgentConfig['sandbox'] {
+  return {
+    backend: read.SANDLOT_SANDBOX,
+    dockerHost: read.DOCKER_HOST,
+    images: sandboxImages(read.SANDLOT_SANDBOX_IMAGE),
+    host: readHost(read),
+    runtime: read.SANDLOT_SANDBOX_RUNTIME,
+    profile: read.SANDLOT_SANDBOX_PROFILE,
+    debugUsers: new Set(namesIn(read.SANDLOT_SANDBOX_DEBUG_USERS ?? '').map(normalKey)),
+    pool: read.SANDLOT_SANDBOX_POOL,
+    idle: {
+      pauseAfterMs: read.SANDLOT_SANDBOX_PAUSE_AFTER_MS,
+      stopAfterMs: read.SANDLOT_SANDBOX_STOP_AFTER_MS,
+    },
+    ...checked,
+  }
+}
+
+function modelKeys(apiKey: string | undefined, models: AgentConfig['models']): string[] {
+  const others = [...(models?.choices ?? []), ...(models?.fallbacks ?? [])]
+  return [
+    ...(apiKey === undefined ? [] : [apiKey]),
+    ...others.map((model) => model.apiKey).filter((key) => key !== ''),
+  ]
 }
 
 /** Settings for people, by their place in the file. */
