@@ -2,7 +2,8 @@
  * OpenTelemetry spans of prompts, and below each its requests to the model, its calls and the start
  * of its sandbox. Names, ids, counts and reasons only: no text of a person, a model or a tool.
  */
-import type { Attributes, Span } from '@opentelemetry/api'
+import type * as OpenTelemetry from '@opentelemetry/api'
+import type { Attributes, Span, SpanKind, Tracer } from '@opentelemetry/api'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { type EventGroup, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { shortOfItsEnd } from '@sandlot/shared/chat/reasons'
@@ -95,106 +96,15 @@ export async function openTracing({
     traceExporter: new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces` }),
   })
   sdk.start()
-  const { trace, ROOT_CONTEXT, SpanKind, SpanStatusCode } = api
-  const tracer = trace.getTracer('sandlot', version)
-  const start = (name: string, attributes: Attributes, parent?: Span, kind = SpanKind.INTERNAL): Span =>
-    tracer.startSpan(
-      name,
-      { attributes, kind },
-      parent === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent),
-    )
-  const fail = (span: Span, type: string): void => {
-    span.setAttribute(ATTRIBUTE.error, type)
-    span.setStatus({ code: SpanStatusCode.ERROR })
-  }
-  /** Running spans of each user, the last begun last. */
-  const running = new Map<string, Span[]>()
-
+  const spans = new Spans(api, version)
   return {
-    prompt({ promptId, sessionId, userId }) {
-      const span = start(SPAN.prompt, {
-        [ATTRIBUTE.operation]: OPERATION.prompt,
-        [ATTRIBUTE.agent]: 'Sandlot',
-        [ATTRIBUTE.conversation]: sessionId,
-        [ATTRIBUTE.promptId]: promptId,
-      })
-      running.set(userId, [...(running.get(userId) ?? []), span])
-      const names = new Map<string, string>()
-      const calls = new Map<string, Span>()
-      const begin = (callId: string): Span => {
-        const name = names.get(callId) ?? 'unknown'
-        const attributes = {
-          [ATTRIBUTE.operation]: OPERATION.tool,
-          [ATTRIBUTE.tool]: name,
-          [ATTRIBUTE.toolCall]: callId,
-          [ATTRIBUTE.toolType]: 'function',
-        }
-        const call = start(SPAN.tool(name), attributes, span)
-        calls.set(callId, call)
-        return call
-      }
-      let isOver = false
-      const end = (): void => {
-        if (isOver) return
-        isOver = true
-        for (const call of calls.values()) call.end()
-        span.end()
-        const left = (running.get(userId) ?? []).filter((one) => one !== span)
-        if (left.length > 0) running.set(userId, left)
-        else running.delete(userId)
-      }
-      return {
-        request({ name, demo }) {
-          const attributes = {
-            [ATTRIBUTE.operation]: OPERATION.model,
-            // The same for each wire: all endpoints speak this one.
-            [ATTRIBUTE.provider]: demo ? 'sandlot' : 'openai',
-            [ATTRIBUTE.requestModel]: name,
-            [ATTRIBUTE.conversation]: sessionId,
-          }
-          const request = start(SPAN.model(name), attributes, span, SpanKind.CLIENT)
-          return {
-            first: (ms) => void request.setAttribute(ATTRIBUTE.firstToken, ms),
-            answered({ usage, finish }) {
-              request.setAttributes(usageOf(usage, finish))
-              request.end()
-            },
-            broken(error) {
-              if (error !== undefined) fail(request, error instanceof ModelError ? error.class : 'other')
-              request.end()
-            },
-          }
-        },
-        events(group) {
-          for (const event of group) {
-            if (event.sessionUpdate === 'tool_call') names.set(event.toolCallId, event.name ?? 'unknown')
-            const starts = event.sessionUpdate === 'tool_call_update' && event.status === 'in_progress'
-            if (starts && !calls.has(event.toolCallId)) begin(event.toolCallId)
-            if (isOutcome(event)) {
-              // One that was never run, like one that was denied, has no time.
-              const call = calls.get(event.toolCallId) ?? begin(event.toolCallId)
-              const { reason } = metaOf(event)
-              if (reason !== undefined) fail(call, reason)
-              call.end()
-              calls.delete(event.toolCallId)
-            }
-            const ended = sandlotEventOf(event)
-            if (ended?.type !== 'prompt_ended') continue
-            span.setAttribute(ATTRIBUTE.endReason, ended.reason)
-            if (shortOfItsEnd(ended.reason) === 'failed') fail(span, ended.reason)
-            // Code that waits for the end of the prompt then finds its span ended.
-            end()
-          }
-        },
-        end,
-      }
-    },
+    prompt: (about) => new TracedPrompt(spans, about),
     async sandboxStart(userId, started) {
-      const span = start(SPAN.sandbox, {}, running.get(userId)?.at(-1))
+      const span = spans.start(SPAN.sandbox, {}, spans.running.get(userId)?.at(-1))
       try {
         return await started
       } catch (error) {
-        fail(span, error instanceof Error && 'code' in error ? String(error.code) : 'other')
+        spans.fail(span, error instanceof Error && 'code' in error ? String(error.code) : 'other')
         throw error
       } finally {
         span.end()
@@ -207,6 +117,129 @@ export async function openTracing({
         undefined,
       )
     },
+  }
+}
+
+class Spans {
+  readonly #api: typeof OpenTelemetry
+  readonly #tracer: Tracer
+  /** Running spans of each user, the last begun last. */
+  readonly running = new Map<string, Span[]>()
+
+  constructor(api: typeof OpenTelemetry, version: string) {
+    this.#api = api
+    this.#tracer = api.trace.getTracer('sandlot', version)
+  }
+
+  start(name: string, attributes: Attributes, parent?: Span, kind?: SpanKind): Span {
+    const { trace, ROOT_CONTEXT, SpanKind } = this.#api
+    return this.#tracer.startSpan(
+      name,
+      { attributes, kind: kind ?? SpanKind.INTERNAL },
+      parent === undefined ? ROOT_CONTEXT : trace.setSpan(ROOT_CONTEXT, parent),
+    )
+  }
+
+  /** A span of a request to another system. */
+  startClient(name: string, attributes: Attributes, parent: Span): Span {
+    return this.start(name, attributes, parent, this.#api.SpanKind.CLIENT)
+  }
+
+  fail(span: Span, type: string): void {
+    span.setAttribute(ATTRIBUTE.error, type)
+    span.setStatus({ code: this.#api.SpanStatusCode.ERROR })
+  }
+}
+
+class TracedPrompt implements PromptTrace {
+  readonly #spans: Spans
+  readonly #sessionId: string
+  readonly #userId: string
+  readonly #span: Span
+  readonly #names = new Map<string, string>()
+  readonly #calls = new Map<string, Span>()
+  #isOver = false
+
+  constructor(spans: Spans, { promptId, sessionId, userId }: Parameters<Tracing['prompt']>[0]) {
+    this.#spans = spans
+    this.#sessionId = sessionId
+    this.#userId = userId
+    this.#span = spans.start(SPAN.prompt, {
+      [ATTRIBUTE.operation]: OPERATION.prompt,
+      [ATTRIBUTE.agent]: 'Sandlot',
+      [ATTRIBUTE.conversation]: sessionId,
+      [ATTRIBUTE.promptId]: promptId,
+    })
+    spans.running.set(userId, [...(spans.running.get(userId) ?? []), this.#span])
+  }
+
+  request({ name, demo }: { name: string; demo: boolean }): RequestTrace {
+    const attributes = {
+      [ATTRIBUTE.operation]: OPERATION.model,
+      // The same for each wire: all endpoints speak this one.
+      [ATTRIBUTE.provider]: demo ? 'sandlot' : 'openai',
+      [ATTRIBUTE.requestModel]: name,
+      [ATTRIBUTE.conversation]: this.#sessionId,
+    }
+    const spans = this.#spans
+    const request = spans.startClient(SPAN.model(name), attributes, this.#span)
+    return {
+      first: (ms) => void request.setAttribute(ATTRIBUTE.firstToken, ms),
+      answered({ usage, finish }) {
+        request.setAttributes(usageOf(usage, finish))
+        request.end()
+      },
+      broken(error) {
+        if (error !== undefined) spans.fail(request, error instanceof ModelError ? error.class : 'other')
+        request.end()
+      },
+    }
+  }
+
+  events(group: EventGroup): void {
+    for (const event of group) {
+      if (event.sessionUpdate === 'tool_call') this.#names.set(event.toolCallId, event.name ?? 'unknown')
+      const starts = event.sessionUpdate === 'tool_call_update' && event.status === 'in_progress'
+      if (starts && !this.#calls.has(event.toolCallId)) this.#begin(event.toolCallId)
+      if (isOutcome(event)) {
+        // One that was never run, like one that was denied, has no time.
+        const call = this.#calls.get(event.toolCallId) ?? this.#begin(event.toolCallId)
+        const { reason } = metaOf(event)
+        if (reason !== undefined) this.#spans.fail(call, reason)
+        call.end()
+        this.#calls.delete(event.toolCallId)
+      }
+      const ended = sandlotEventOf(event)
+      if (ended?.type !== 'prompt_ended') continue
+      this.#span.setAttribute(ATTRIBUTE.endReason, ended.reason)
+      if (shortOfItsEnd(ended.reason) === 'failed') this.#spans.fail(this.#span, ended.reason)
+      // Code that waits for the end of the prompt then finds its span ended.
+      this.end()
+    }
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    for (const call of this.#calls.values()) call.end()
+    this.#span.end()
+    const { running } = this.#spans
+    const left = (running.get(this.#userId) ?? []).filter((one) => one !== this.#span)
+    if (left.length > 0) running.set(this.#userId, left)
+    else running.delete(this.#userId)
+  }
+
+  #begin(callId: string): Span {
+    const name = this.#names.get(callId) ?? 'unknown'
+    const attributes = {
+      [ATTRIBUTE.operation]: OPERATION.tool,
+      [ATTRIBUTE.tool]: name,
+      [ATTRIBUTE.toolCall]: callId,
+      [ATTRIBUTE.toolType]: 'function',
+    }
+    const call = this.#spans.start(SPAN.tool(name), attributes, this.#span)
+    this.#calls.set(callId, call)
+    return call
   }
 }
 
