@@ -114,104 +114,141 @@ export interface Mcp {
 
 /** Starts nothing; see `McpServers.start`. Throws `ToolDefinitionError` for the built-in tools. */
 export function openMcp(options: OpenMcpOptions): Mcp {
-  const {
-    specs: configured,
-    book,
-    builtin,
-    folder,
-    secrets,
-    redirectUrl,
-    documentUrl,
-    sandbox,
-    log,
-  } = options
-  const { ownServerFetch } = options
-  const specs = (): readonly ServerSpec[] => book?.deployment ?? configured
-  const ownSpecs = (userId: string): readonly ServerSpec[] => book?.own(userId) ?? []
-  const allSpecs = (userId: string): ServerSpec[] => [...specs(), ...ownSpecs(userId)]
+  const { book, builtin, folder, secrets, log } = options
+  const specs = specsOf(options)
   const guard = createProcessGuard()
   const signIns = new SignIns({
-    specs: (userId) => allSpecs(userId).filter(hasUserSignIn),
-    ownFetch: ownServerFetch,
+    specs: (userId) => specs.all(userId).filter(hasUserSignIn),
+    ownFetch: options.ownServerFetch,
     secrets,
-    redirectUrl,
-    documentUrl,
+    redirectUrl: options.redirectUrl,
+    documentUrl: options.documentUrl,
     log,
   })
   const parts = {
     folder,
     guard,
     secret: (userId: string, name: string) => secrets.get(userId, name),
-    sandbox,
+    sandbox: options.sandbox,
     access: signIns.access.bind(signIns),
     slowServers: new SlowServers(),
     log,
   }
   const servers = new McpServers({
-    specs,
-    ownSpecs,
+    specs: specs.deployment,
+    ownSpecs: specs.own,
     builtin,
     log,
     makeServer: (spec, userId) => {
       const fetch =
-        spec.added?.ownerId === undefined ? undefined : ownServerFetch?.(spec.added.ownerId).server
+        spec.added?.ownerId === undefined ? undefined : options.ownServerFetch?.(spec.added.ownerId).server
       return makeServer(spec, userId, { ...parts, fetch })
     },
   })
   const clientServerSignIns = new ClientServerSignIns({ fetch: options.clientServerFetch, log })
-  const sessions = new SessionServers({
-    reserved: (userId) => allSpecs(userId).map(({ name }) => name),
+  const sessions = openSessionServers(options, specs, parts, clientServerSignIns)
+  return {
+    servers,
+    ...sessionMethods(servers, sessions, specs),
+    signInEnded: (link) => clientServerSignIns.signInEnded(link),
+    async removeUser(userId, data) {
+      book?.forget(userId)
+      await servers.closeUser(userId)
+      clientServerSignIns.removeUser(userId)
+      const homes = data === 'purge' ? homesOf(options.specs, userId) : []
+      for (const home of homes) await rm(join(folder, ...home), { recursive: true, force: true })
+    },
+    signIns: signInMethods(signIns, servers),
+    finishSignIn: (userId, answer) => finishSignIn(signIns, servers, specs, userId, answer),
+    async close() {
+      await Promise.all([servers.close(), sessions.closeAll()])
+      await Promise.allSettled([guard.close(), clientServerSignIns.close()])
+    },
+  }
+}
+
+interface Specs {
+  deployment: () => readonly ServerSpec[]
+  /** Servers that this user has added. */
+  own: (userId: string) => readonly ServerSpec[]
+  all: (userId: string) => ServerSpec[]
+}
+
+function specsOf({ specs: configured, book }: OpenMcpOptions): Specs {
+  const deployment = (): readonly ServerSpec[] => book?.deployment ?? configured
+  const own = (userId: string): readonly ServerSpec[] => book?.own(userId) ?? []
+  return { deployment, own, all: (userId) => [...deployment(), ...own(userId)] }
+}
+
+function openSessionServers(
+  options: OpenMcpOptions,
+  specs: Specs,
+  parts: Omit<OpenServerParts, 'fetch'>,
+  clientServerSignIns: ClientServerSignIns,
+): SessionServers {
+  return new SessionServers({
+    reserved: (userId) => specs.all(userId).map(({ name }) => name),
     makeServer: (spec, userId) => {
       const fetch = options.clientServerFetch?.(userId).server
       const access = clientServerSignIns.access.bind(clientServerSignIns)
       return makeServer(spec, userId, { ...parts, access, fetch })
     },
   })
-  const sessionServersOf = (userId: string, sessionId: string | undefined): readonly McpServer[] =>
+}
+
+type SessionMethods =
+  | 'toolsOf'
+  | 'states'
+  | 'sessionServerStatus'
+  | 'setSessionServers'
+  | 'inSandbox'
+  | 'closeSession'
+
+function sessionMethods(
+  servers: McpServers,
+  sessions: SessionServers,
+  specs: Specs,
+): Pick<Mcp, SessionMethods> {
+  const serversOf = (userId: string, sessionId: string | undefined): readonly McpServer[] =>
     sessionId === undefined ? [] : sessions.of(userId, sessionId)
   return {
-    servers,
-    toolsOf: (userId, signal, sessionId) =>
-      servers.toolsOf(userId, signal, sessionServersOf(userId, sessionId)),
-    states: (userId, signal, sessionId) =>
-      servers.states(userId, signal, sessionServersOf(userId, sessionId)),
+    toolsOf: (userId, signal, sessionId) => servers.toolsOf(userId, signal, serversOf(userId, sessionId)),
+    states: (userId, signal, sessionId) => servers.states(userId, signal, serversOf(userId, sessionId)),
     sessionServerStatus: (userId, sessionId) => sessions.status(userId, sessionId),
     setSessionServers: (...args) => sessions.set(...args),
     inSandbox: (userId, sessionId) =>
-      allSpecs(userId).some(isInSandbox) ||
+      specs.all(userId).some(isInSandbox) ||
       sessions.of(userId, sessionId).some(({ spec }) => isInSandbox(spec)),
-    signInEnded: (link) => clientServerSignIns.signInEnded(link),
     closeSession: (sessionId) => sessions.close(sessionId),
-    async removeUser(userId, data) {
-      book?.forget(userId)
-      await servers.closeUser(userId)
-      clientServerSignIns.removeUser(userId)
-      const homes = data === 'purge' ? homesOf(configured, userId) : []
-      for (const home of homes) await rm(join(folder, ...home), { recursive: true, force: true })
-    },
-    signIns: {
-      isSignedIn: async (spec, userId) =>
-        hasUserSignIn(spec) ? signIns.access(spec, userId).isSignedIn() : undefined,
-      async signOut(spec, userId) {
-        if (!hasUserSignIn(spec)) return
-        await signIns.access(spec, userId).signOut()
-        servers.leave(spec, userId)
-      },
-    },
-    async finishSignIn(userId, answer) {
-      const ended = await signIns.finish(userId, answer)
-      const spec = 'server' in ended && allSpecs(userId).find(({ name }) => name === ended.server)
-      const server = spec ? servers.serverOf(spec, userId) : undefined
-      // The page that the person returns to shows how it stands, and asks nothing by itself.
-      const checked = server?.check(AbortSignal.timeout(SIGNED_IN_MS))
-      if (checked !== undefined) await orTimeout(checked, SIGNED_IN_MS, undefined)
-      return ended
-    },
-    async close() {
-      await Promise.all([servers.close(), sessions.closeAll()])
-      await Promise.allSettled([guard.close(), clientServerSignIns.close()])
+  }
+}
+
+function signInMethods(signIns: SignIns, servers: McpServers): Mcp['signIns'] {
+  return {
+    isSignedIn: async (spec, userId) =>
+      hasUserSignIn(spec) ? signIns.access(spec, userId).isSignedIn() : undefined,
+    async signOut(spec, userId) {
+      if (!hasUserSignIn(spec)) return
+      await signIns.access(spec, userId).signOut()
+      servers.leave(spec, userId)
     },
   }
+}
+
+async function finishSignIn(
+  signIns: SignIns,
+  servers: McpServers,
+  specs: Specs,
+  userId: string,
+  answer: URLSearchParams,
+): Promise<SignInResult> {
+  const ended = await signIns.finish(userId, answer)
+  const spec = 'server' in ended && specs.all(userId).find(({ name }) => name === ended.server)
+  const server = spec ? servers.serverOf(spec, userId) : undefined
+  // The page that the person returns to shows how it stands, and asks nothing by itself.
+  const checked = server?.check(AbortSignal.timeout(SIGNED_IN_MS))
+  if (checked !== undefined) await orTimeout(checked, SIGNED_IN_MS, undefined)
+  return ended
 }
 
 function isInSandbox(spec: ServerSpec): boolean {
