@@ -4,13 +4,13 @@
  */
 import { ClientServers } from '../acp/client-servers.ts'
 import { type AgentAnswers, answersOf } from './answers.ts'
-import { VERSION, openStores } from './stores.ts'
+import { type AgentStores, VERSION, openStores } from './stores.ts'
 import { type AgentLifecycle, lifecycleOf } from './lifecycle.ts'
-import { openPersonSandboxes } from './person-sandboxes.ts'
+import { type PersonSandboxes, openPersonSandboxes } from './person-sandboxes.ts'
 import { externalAccess, openAgentMcp } from './external-access.ts'
 import type { Running } from './running.ts'
 import { createPolicies } from '../calls/policies/index.ts'
-import { createScheduler } from '../calls/scheduler.ts'
+import { type ToolScheduler, createScheduler } from '../calls/scheduler.ts'
 import type { AgentConfig } from '../config/config.ts'
 import { TEAM, instructionsFor } from '../config/instructions.ts'
 import { hasAnyTools, offeredToolsOf } from '../config/tool-offer.ts'
@@ -20,11 +20,12 @@ import type { Log } from '../log.ts'
 import { RETRY_RULES } from '../loop/retry.ts'
 import { SYSTEM_PROMPT } from '../loop/system-prompt.ts'
 import { AgentMetrics } from '../metrics/agent-metrics.ts'
-import { createToolMetrics } from '../metrics/tool-metrics.ts'
+import { type ToolMetrics, createToolMetrics } from '../metrics/tool-metrics.ts'
 import { openTracing } from '../metrics/tracing.ts'
 import { followChanges } from '../replicas/follow-changes.ts'
 import { isElsewhere } from '../replicas/ownership.ts'
 import { SessionManager } from '../session/manager.ts'
+import type { SessionParts } from '../session/parts.ts'
 import { Retention } from '../session/retention.ts'
 import { allowHost } from '../tools/allow-host.ts'
 import { endJobs } from '../tools/background/end-jobs.ts'
@@ -56,8 +57,7 @@ export async function openAgent(
     redact,
     serversChanged: () => mcp.servers.changed(),
   })
-  const { store, replica, ownership, people, removals, rules, secrets, models, servers, personal, offer } =
-    kept
+  const { store, replica, rules, offer } = kept
   const sandboxes = await openPersonSandboxes(config, log, kept, tracing)
   const leaving = new AbortController()
   const builtin = [
@@ -76,29 +76,85 @@ export async function openAgent(
   })
   const tools = createToolMetrics()
   const prompts = new AgentMetrics(tracing)
-  const scheduler = createScheduler({
-    maxConcurrent: config.maxConcurrentTools,
-    results: config.results,
-    policies: createPolicies({
-      metrics: tools,
-      toolTimeoutMs: config.toolTimeoutMs,
-      outputLimitBytes: config.outputLimitBytes,
-      approvalTtlMs: config.approvalTtlMs,
-    }),
-  })
-
+  const scheduler = openScheduler(config, tools)
   const runCalls: Running['runCalls'] = (calls, context) => scheduler.run(calls, context)
   const beyond = externalAccess(config, sandboxes, mcp)
   // Its order is stored where one process has all prompts.
   const lineRows = replica === undefined ? store.promptQueue : undefined
   const line = new PromptQueue({ places: config.prompts, rows: lineRows, leaving: leaving.signal, log })
-  const sandboxLine = new SandboxQueue({
+  const sandboxLine = openSandboxQueue(config, log, sandboxes, leaving.signal)
+  const manager = new SessionManager(
+    sessionParts(config, log, leaving.signal, {
+      kept,
+      sandboxes,
+      clientServers,
+      prompts,
+      line,
+      sandboxLine,
+      lastEnd,
+      runCalls,
+      beyond,
+    }),
+  )
+  const retention = openRetention(log, kept, manager)
+  followOwnership(log, kept, { sandboxes, mcp, manager })
+  const running: Running = {
+    kept,
+    sandboxes,
+    builtin,
+    mcp,
+    clientServers,
+    runCalls,
+    beyond,
+    metrics: { tools, prompts, tracing },
+    line,
+    manager,
+    retention,
+    leaving,
+  }
+  return { ...answersOf(config, log, running), ...lifecycleOf(config, log, running) }
+}
+
+function openScheduler(config: AgentConfig, metrics: ToolMetrics): ToolScheduler {
+  return createScheduler({
+    maxConcurrent: config.maxConcurrentTools,
+    results: config.results,
+    policies: createPolicies({
+      metrics,
+      toolTimeoutMs: config.toolTimeoutMs,
+      outputLimitBytes: config.outputLimitBytes,
+      approvalTtlMs: config.approvalTtlMs,
+    }),
+  })
+}
+
+function openSandboxQueue(
+  config: AgentConfig,
+  log: Log,
+  sandboxes: PersonSandboxes,
+  leaving: AbortSignal,
+): SandboxQueue {
+  return new SandboxQueue({
     limit: config.sandbox.host.sandboxes,
     acquire: (userId, signal) => sandboxes.acquire(userId, signal),
     connected: (userId) => sandboxes.connected(userId),
-    line: new PromptQueue({ places: 1, leaving: leaving.signal, log }),
+    line: new PromptQueue({ places: 1, leaving, log }),
   })
-  const manager = new SessionManager({
+}
+
+interface ForSessions extends Pick<
+  Running,
+  'kept' | 'sandboxes' | 'clientServers' | 'runCalls' | 'beyond' | 'line'
+> {
+  prompts: AgentMetrics
+  sandboxLine: SandboxQueue
+  lastEnd: ReturnType<typeof takeLastEnd>
+}
+
+function sessionParts(config: AgentConfig, log: Log, leaving: AbortSignal, parts: ForSessions): SessionParts {
+  const { kept, sandboxes, clientServers, prompts, line, sandboxLine, lastEnd } = parts
+  const { store, replica, ownership, people, removals, rules, secrets, models, personal, offer } = kept
+  return {
     store,
     ownership,
     rules,
@@ -116,7 +172,7 @@ export async function openAgent(
         set: personal.of(userId).instructions,
         project: store.chats.projectOf(userId, sessionId),
       }),
-    runCalls,
+    runCalls: parts.runCalls,
     sandbox: (userId, signal, waiting) => sandboxLine.acquire(userId, signal, waiting),
     pollJobs: pollJobs(sandboxes),
     portsOf: async (userId) => (await (await sandboxes.connected(userId))?.ports()) ?? [],
@@ -124,7 +180,7 @@ export async function openAgent(
     isRemoved: (userId) => removals.has(userId),
     teamsOf: (userId) => people.get(userId)?.teams,
     membersOf: (teamId) => [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
-    beyond,
+    beyond: parts.beyond,
     resumeCounts: (promptId, userId) => replica?.countsResume(userId) ?? countsResume(lastEnd, promptId),
     blockedAgent: (promptId) => isToBlame(lastEnd, promptId),
     resumesAfter: (error) => replica?.resumesAfter(error) === true,
@@ -135,11 +191,14 @@ export async function openAgent(
     limitsOf: kept.limitsOf,
     retry: RETRY_RULES,
     line,
-    leaving: leaving.signal,
+    leaving,
     now: Date.now,
     log,
-  })
-  const retention = new Retention({
+  }
+}
+
+function openRetention(log: Log, { ownership, store }: AgentStores, manager: SessionManager): Retention {
+  return new Retention({
     leads: () => ownership.leads(),
     isElsewhere: isElsewhere(ownership, store.replicas),
     rows: store.retention,
@@ -150,6 +209,14 @@ export async function openAgent(
     now: Date.now,
     log,
   })
+}
+
+/** Follows changes that other replicas make, and ends what a lost user has here. */
+function followOwnership(
+  log: Log,
+  { store, ownership, people, removals, models, servers, personal }: AgentStores,
+  { sandboxes, mcp, manager }: Pick<Running, 'sandboxes' | 'mcp' | 'manager'>,
+): void {
   followChanges(ownership, {
     people,
     settings: personal,
@@ -167,19 +234,4 @@ export async function openAgent(
       .closeUser(userId)
       .catch((err: unknown) => log.warn({ err, userId }, 'MCP servers of a person did not end'))
   })
-  const running: Running = {
-    kept,
-    sandboxes,
-    builtin,
-    mcp,
-    clientServers,
-    runCalls,
-    beyond,
-    metrics: { tools, prompts, tracing },
-    line,
-    manager,
-    retention,
-    leaving,
-  }
-  return { ...answersOf(config, log, running), ...lifecycleOf(config, log, running) }
 }

@@ -1,14 +1,14 @@
 /** The parts of a running agent that answer clients and operators. */
 import { join } from 'node:path'
 import type { AgentStatus } from '@sandlot/shared/acp/meta'
-import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import type { RemovedData } from '@sandlot/shared/account/api'
 import { FULL_IMAGE_FILE } from '@sandlot/shared/config/full-image'
-import { type Mode, lowerMode } from '@sandlot/shared/chat/mode'
-import type { PersonTool } from '@sandlot/shared/account/agent-settings'
+import { lowerMode } from '@sandlot/shared/chat/mode'
 import { freeBytes } from '@sandlot/storage/database/free-bytes'
 import { ByteStreams } from '../acp/byte-streams.ts'
 import { agentChecks } from '../acp/checks.ts'
+import type { AgentOverview } from '@sandlot/shared/admin/overview'
+import type { AcpServerParts, Administration } from '../acp/parts.ts'
 import { createAcpServer } from '../acp/server.ts'
 import { makeStatus } from '../acp/status.ts'
 import type { AgentConfig } from '../config/config.ts'
@@ -46,79 +46,87 @@ export interface AgentAnswers {
 }
 
 export function answersOf(config: AgentConfig, log: Log, running: Running): AgentAnswers {
-  const { kept, sandboxes, builtin, mcp, clientServers, runCalls, beyond } = running
-  const { metrics, line, manager, retention, leaving } = running
-  const { store, ownership, audit, people, removals, rules, secrets, models, servers, personal, offer } = kept
+  const { kept, sandboxes, builtin, leaving } = running
   const startedAt = Date.now()
-  const status = makeStatus({
-    models,
-    defaultMode: config.defaultMode,
-    toolsEnabled: config.toolsEnabled,
-    probeSandboxes: () => sandboxes.probe(),
-    storeProblem: () => store.problem(),
-    modelReasons: (names) => metrics.prompts.health.reasons(names),
-    freeBytes: () => freeBytes(config.dataFolder),
-    fullImageFile: join(config.dataFolder, FULL_IMAGE_FILE),
-  })
+  const status = statusOf(config, running)
   const streams = new ByteStreams()
   const terminals = new Terminals({
     acquire: (userId) => sandboxes.acquire(userId, leaving.signal),
     connected: (userId) => sandboxes.connected(userId),
     status: (userId) => sandboxes.status(userId),
     leaving: leaving.signal,
-    audit: (line) => audit.write(line),
+    audit: (line) => kept.audit.write(line),
     log,
     now: Date.now,
   })
   const execs = new Execs({
-    runCalls,
+    runCalls: running.runCalls,
     sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
-    rules,
-    beyond,
+    rules: kept.rules,
+    beyond: running.beyond,
     leaving: leaving.signal,
-    audit: (line) => audit.write(line),
+    audit: (line) => kept.audit.write(line),
     log,
     now: Date.now,
   })
-  ownership.onLost((userId) => {
+  kept.ownership.onLost((userId) => {
     terminals.forget(userId)
     sandboxes.watches.forget(userId)
   })
-  const serve = createAcpServer({
+  const serve = createAcpServer(
+    serverParts(config, log, running, { startedAt, status, streams, terminals, execs }),
+  )
+  const offeredToAll = builtin.filter(({ runs }) => runs?.offeredTo?.(LOCAL_USER_ID) !== false)
+  return {
+    model: kept.models.view.main,
+    tools: kept.anyTools() ? offeredToAll.length : 0,
+    serve,
+    streams,
+    status,
+    listTools: () => listTools(config, running),
+  }
+}
+
+function statusOf(config: AgentConfig, { kept, sandboxes, metrics }: Running): () => Promise<AgentStatus> {
+  return makeStatus({
+    models: kept.models,
+    defaultMode: config.defaultMode,
+    toolsEnabled: config.toolsEnabled,
+    probeSandboxes: () => sandboxes.probe(),
+    storeProblem: () => kept.store.problem(),
+    modelReasons: (names) => metrics.prompts.health.reasons(names),
+    freeBytes: () => freeBytes(config.dataFolder),
+    fullImageFile: join(config.dataFolder, FULL_IMAGE_FILE),
+  })
+}
+
+/** The parts that only requests use. */
+interface RequestParts {
+  startedAt: number
+  status: () => Promise<AgentStatus>
+  streams: ByteStreams
+  terminals: Terminals
+  execs: Execs
+}
+
+function serverParts(
+  config: AgentConfig,
+  log: Log,
+  running: Running,
+  requests: RequestParts,
+): AcpServerParts {
+  const { kept, sandboxes, mcp, clientServers, metrics, manager, retention, leaving } = running
+  const { store, people, removals, rules, secrets, models, servers, personal } = kept
+  return {
     manager,
-    ownership,
-    shell: {
-      terminals,
-      execs,
-      connected: (userId: string) => sandboxes.connected(userId),
-      desk: {
-        sandboxes,
-        starting: sandboxes.starting,
-        jobs: new PersonJobs({ store, connected: (userId) => sandboxes.connected(userId), now: Date.now }),
-        limits: config.sandbox.limits,
-      },
-      streams,
-      mayUse: (userId: string, what: PersonTool) => mayUse(userId, what, offer),
-    },
+    ownership: kept.ownership,
+    shell: shellParts(config, running, requests),
     defaultMode: config.defaultMode,
     get takesImages() {
       return modelsOf(models).some(({ images }) => images === true)
     },
     models,
-    administration: {
-      toolStats: () => {
-        const offered = new Set(offeredTools('', builtin, { ...offer, personal: undefined }).map(idOf))
-        const own = builtin.map((tool) => [idOf(tool), offered.has(idOf(tool)) ? 'on' : 'off'] as const)
-        return toolStatsView({ metrics: metrics.tools, builtin: new Map(own), since: startedAt })
-      },
-      rules,
-      settings: async () => [
-        ...config.settings,
-        pageRow('rules for everybody', (await rules.everybodys()).length),
-        pageRow('model endpoints', models.view.endpoints.length),
-        pageRow('MCP servers', servers.list('deployment', '').length),
-      ],
-    },
+    administration: administrationParts(config, running, requests.startedAt),
     mcpServers: new ServerAdmin({
       book: servers,
       servers: mcp.servers,
@@ -126,11 +134,11 @@ export function answersOf(config: AgentConfig, log: Log, running: Running): Agen
       withheld: (userId) => personal.of(userId).withheldServers,
       unavailable: config.unavailableServers,
     }),
-    finishSignIn: (userId: string, answer: URLSearchParams) => mcp.finishSignIn(userId, answer),
+    finishSignIn: (userId, answer) => mcp.finishSignIn(userId, answer),
     secrets,
-    rulesOf: (userId: string) => rules.of(userId),
+    rulesOf: (userId) => rules.of(userId),
     watches: sandboxes.watches,
-    workspace: async (userId: string) => (await sandboxes.acquire(userId, leaving.signal)).files,
+    workspace: async (userId) => (await sandboxes.acquire(userId, leaving.signal)).files,
     clientServers,
     metrics: () => metrics.prompts.scrape(metrics.tools),
     audit: store.audit,
@@ -138,44 +146,21 @@ export function answersOf(config: AgentConfig, log: Log, running: Running): Agen
     instructions: store.instructions,
     projects: store.chats,
     configuredInstructions: config.instructions,
-    userSeen: (user: AgentUser) => {
+    userSeen(user) {
       if (removals.has(user.id) || !people.record(user)) return
       personal.claim(user.id)
       manager.shares.recheckUser(user.id)
     },
     settings: personal,
-    budgetsOf: (userId: string) => {
+    budgetsOf(userId) {
       const now = Date.now()
       const { warnAt } = config.limits
       return budgetsOf(kept.limitsOf(userId).budgets, spentOf(store, userId, now), { now, warnAt })
     },
-    removePerson: async (userId: string, data: RemovedData, handOver?: string) => {
-      await removals.remove(userId, data, {
-        rows: store.people,
-        endSessions: (id, what) => manager.removal.endAllOf(id, what, handOver),
-        audit: (line) => audit.write(line),
-        endServers: (id, what) => mcp.removeUser(id, what),
-        removeSandbox: (id, what) => sandboxes.remove(id, what),
-        now: Date.now,
-      })
-      people.forget(userId)
-      personal.forget(userId)
-      log.info({ userId, data }, 'a person was removed')
-    },
-    modeCeilingOf: (userId: string, said: Mode | undefined) =>
-      lowerMode(personal.of(userId).modeCeiling, said),
-    status,
-    overview: async () => ({
-      version: VERSION,
-      promptLimit: line.places,
-      sandboxes: {
-        ...(await sandboxes.facts()),
-        limit: config.sandbox.host.sandboxes,
-        memoryLimitMb: inMiB(config.sandbox.host.memoryBytes),
-        image: await sandboxes.imageName(),
-      },
-      freeBytes: freeBytes(config.dataFolder),
-    }),
+    removePerson: (...asked) => removePerson(log, running, ...asked),
+    modeCeilingOf: (userId, said) => lowerMode(personal.of(userId).modeCeiling, said),
+    status: requests.status,
+    overview: () => overviewOf(config, running),
     checks: () =>
       agentChecks({
         config,
@@ -185,28 +170,99 @@ export function answersOf(config: AgentConfig, log: Log, running: Running): Agen
       }),
     version: VERSION,
     log,
-  })
-  const offeredToAll = builtin.filter(({ runs }) => runs?.offeredTo?.(LOCAL_USER_ID) !== false)
+  }
+}
+
+function shellParts(
+  config: AgentConfig,
+  { kept: { store, offer }, sandboxes }: Running,
+  { terminals, execs, streams }: RequestParts,
+): NonNullable<AcpServerParts['shell']> {
   return {
-    model: models.view.main,
-    tools: kept.anyTools() ? offeredToAll.length : 0,
-    serve,
-    streams,
-    status,
-    async listTools() {
-      const patience = AbortSignal.timeout(LIST_MS)
-      const start = kept.anyTools()
-      const all = start ? (await mcp.servers.toolsOf(LOCAL_USER_ID, patience)).listTools() : builtin
-      const states = start
-        ? await mcp.servers.states(LOCAL_USER_ID, patience)
-        : unknownServers(config, 'started once a person has tools')
-      const offered = offeredTools(LOCAL_USER_ID, all, { ...offer, personal: undefined })
-      return {
-        running: true,
-        tools: listedTools(all, offered),
-        servers: [...states, ...unavailableServers(config)],
-      }
+    terminals,
+    execs,
+    connected: (userId) => sandboxes.connected(userId),
+    desk: {
+      sandboxes,
+      starting: sandboxes.starting,
+      jobs: new PersonJobs({ store, connected: (userId) => sandboxes.connected(userId), now: Date.now }),
+      limits: config.sandbox.limits,
     },
+    streams,
+    mayUse: (userId, what) => mayUse(userId, what, offer),
+  }
+}
+
+function administrationParts(
+  config: AgentConfig,
+  { kept: { rules, models, servers, offer }, builtin, metrics }: Running,
+  startedAt: number,
+): Administration {
+  return {
+    toolStats() {
+      const offered = new Set(offeredTools('', builtin, { ...offer, personal: undefined }).map(idOf))
+      const own = builtin.map((tool) => [idOf(tool), offered.has(idOf(tool)) ? 'on' : 'off'] as const)
+      return toolStatsView({ metrics: metrics.tools, builtin: new Map(own), since: startedAt })
+    },
+    rules,
+    settings: async () => [
+      ...config.settings,
+      pageRow('rules for everybody', (await rules.everybodys()).length),
+      pageRow('model endpoints', models.view.endpoints.length),
+      pageRow('MCP servers', servers.list('deployment', '').length),
+    ],
+  }
+}
+
+async function removePerson(
+  log: Log,
+  { kept: { store, audit, people, removals, personal }, sandboxes, mcp, manager }: Running,
+  userId: string,
+  data: RemovedData,
+  handOver?: string,
+): Promise<void> {
+  await removals.remove(userId, data, {
+    rows: store.people,
+    endSessions: (id, what) => manager.removal.endAllOf(id, what, handOver),
+    audit: (line) => audit.write(line),
+    endServers: (id, what) => mcp.removeUser(id, what),
+    removeSandbox: (id, what) => sandboxes.remove(id, what),
+    now: Date.now,
+  })
+  people.forget(userId)
+  personal.forget(userId)
+  log.info({ userId, data }, 'a person was removed')
+}
+
+async function overviewOf(
+  config: AgentConfig,
+  { line, sandboxes }: Running,
+): Promise<Omit<AgentOverview, 'prompts'>> {
+  return {
+    version: VERSION,
+    promptLimit: line.places,
+    sandboxes: {
+      ...(await sandboxes.facts()),
+      limit: config.sandbox.host.sandboxes,
+      memoryLimitMb: inMiB(config.sandbox.host.memoryBytes),
+      image: await sandboxes.imageName(),
+    },
+    freeBytes: freeBytes(config.dataFolder),
+  }
+}
+
+async function listTools(config: AgentConfig, { kept, mcp, builtin }: Running): Promise<ToolListing> {
+  const patience = AbortSignal.timeout(LIST_MS)
+  const start = kept.anyTools()
+  const all = start ? (await mcp.servers.toolsOf(LOCAL_USER_ID, patience)).listTools() : builtin
+  const states = start
+    ? await mcp.servers.states(LOCAL_USER_ID, patience)
+    : unknownServers(config, 'started once a person has tools')
+  const offered = offeredTools(LOCAL_USER_ID, all, { ...kept.offer, personal: undefined })
+  return {
+    running: true,
+    tools: listedTools(all, offered),
+    servers: [...states, ...unavailableServers(config)],
   }
 }
 

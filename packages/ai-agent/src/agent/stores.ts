@@ -15,6 +15,7 @@ import type { Log } from '../log.ts'
 import { ServerRegistry } from '../mcp/server-registry.ts'
 import { ModelRegistry } from '../model/model-registry.ts'
 import { unpriced } from '../model/settings.ts'
+import type { SettingsRegistry } from '../people/settings-registry.ts'
 import { People } from '../people/people.ts'
 import { Removals } from '../people/removal.ts'
 import { openReplica } from '../replicas/open-replica.ts'
@@ -45,11 +46,7 @@ export async function openStores(
 ) {
   const keys = deploymentKeys(config.keysFolder, config.deployment)
   const sealing = sealingKeys(config.keysFolder, keys.key)
-  const database = await openSessionStore(config.database, {
-    mode: config.sessionsMode,
-    room: { userBytes: config.storeBytes, freeBytes: () => freeBytesFor(config.database) },
-    leftOut: (err) => log.warn({ err }, 'a damaged rule that allows something was ignored'),
-  })
+  const database = await openDatabase(config, log)
   const store = withCachedRules(database, (userId) => ownership.has(userId))
   const replica = await openReplica({
     database: config.database,
@@ -77,12 +74,7 @@ export async function openStores(
     configured: config.models,
     timeouts: config.modelTimeouts,
     prices: config.file.prices ?? {},
-    limitsCost: () =>
-      limitsCost(
-        config.limits.written.everybody,
-        config.limits.total,
-        ...personal.all.flatMap(({ settings: { limits, together } }) => [limits, together]),
-      ),
+    limitsCost: () => anyLimitsCost(config, personal),
     now: Date.now,
     log,
   })
@@ -119,12 +111,6 @@ export async function openStores(
   /** False: no server is started, and a call that the model invents finds no tool. */
   const anyTools = (): boolean =>
     config.toolsEnabled || personal.all.some(({ settings: { tools } }) => givesTools(tools))
-  /** The limits of this person's prompts. */
-  const limitsOf = (userId: string): PromptLimits =>
-    promptLimits(personal.of(userId).limits, [
-      ...personal.togetherOf(userId),
-      { of: { kind: 'deployment' }, limits: config.limits.total },
-    ])
   return {
     keys,
     store,
@@ -140,6 +126,30 @@ export async function openStores(
     personal,
     offer,
     anyTools,
-    limitsOf,
+    /** The limits of this person's prompts. */
+    limitsOf: (userId: string) => limitsOf(config, personal, userId),
   }
+}
+
+function openDatabase(config: AgentConfig, log: Log) {
+  return openSessionStore(config.database, {
+    mode: config.sessionsMode,
+    room: { userBytes: config.storeBytes, freeBytes: () => freeBytesFor(config.database) },
+    leftOut: (err) => log.warn({ err }, 'a damaged rule that allows something was ignored'),
+  })
+}
+
+function anyLimitsCost({ limits: { written, total } }: AgentConfig, personal: SettingsRegistry): boolean {
+  return limitsCost(
+    written.everybody,
+    total,
+    ...personal.all.flatMap(({ settings: { limits, together } }) => [limits, together]),
+  )
+}
+
+function limitsOf(config: AgentConfig, personal: SettingsRegistry, userId: string): PromptLimits {
+  return promptLimits(personal.of(userId).limits, [
+    ...personal.togetherOf(userId),
+    { of: { kind: 'deployment' }, limits: config.limits.total },
+  ])
 }

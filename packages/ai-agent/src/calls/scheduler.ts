@@ -34,7 +34,7 @@ import {
   type RawToolCall,
 } from './tool-request-adapter.ts'
 
-interface ToolScheduler {
+export interface ToolScheduler {
   /**
    * Yields every event of the batch, in an order in which they may be stored: the consumer stores a
    * settled event before it asks for the next. Every call gets exactly one outcome, also when
