@@ -79,40 +79,10 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
       const read = yield* readWrittenCall(ctx, turn, model, speech, answer, written++)
       if (read !== 'again') return read ?? answered(ctx, turn, model, speech, answer)
     } catch (error) {
-      if (ctx.signal.aborted) return { got: 'stopped', settled: speech.settled(), text: speech.text }
-      ctx.released.throwIfAborted()
-      if (error instanceof RepetitionError) {
-        if (withdrawnFor(ctx, turn, CHANTING) > 0) return chanted(speech)
-        yield* speech.withdraw(CHANTING, saidOnce(speech))
-        continue
-      }
-      if (!(error instanceof ModelError)) {
-        ctx.warn({ error: messageOf(error), promptId: ctx.promptId, turn }, 'the model client threw')
-        yield* speech.withdraw('internal')
-        return { got: 'error', cause: 'internal', message: BUG_TEXT }
-      }
-      const { class: errorClass, status, requestId } = error
-      const failed = { errorClass, status, requestId, attempt, promptId: ctx.promptId, turn }
-      ctx.warn(failed, 'a model request failed')
-      yield* speech.withdraw(errorClass)
-      const verdict = retryVerdict(error, attempt, ctx.retry)
-      // Everybody who asks this model waits in one line, in place of each trying again.
-      refused = verdict.again && errorClass === 'rate_limit' && ctx.line !== undefined
-      if (!refused) ctx.line?.answered(model.name, false)
-      if (verdict.again) {
-        yield [waited(ctx, turn, errorClass, attempt, verdict.waitMs)]
-        if (refused) ctx.line?.refused(model.name, verdict.waitMs)
-        else await pause(verdict.waitMs, signal)
-      } else if (yield* mended(ctx, turn, model, checked.messages, error)) {
-        attempt = 0
-        // A summary is a request too, and may have used up what was left.
-        const end = await endBeforeRequest(ctx)
-        if (end !== undefined && !ctx.signal.aborted) return { got: 'over', end }
-      } else {
-        return { got: 'error', cause: errorClass, requestId, message: verdict.message }
-      }
-      ctx.released.throwIfAborted()
-      if (ctx.signal.aborted) return { got: 'stopped', settled: [], text: '' }
+      const request = { turn, attempt, model, messages: checked.messages, speech, signal }
+      const next = yield* afterFailure(ctx, request, error)
+      if (next.got !== 'again') return next
+      ;({ attempt, refused } = next)
     }
   }
 }
@@ -189,6 +159,60 @@ function saidOnce({ text, thought }: StreamedAnswer): Pick<ModelAnswer, 'text' |
 }
 
 // ── After a failure ──────────────────────────────────────────────────────────────────────────────
+
+interface Request {
+  turn: number
+  /** From 1, for this model. */
+  attempt: number
+  model: Model
+  messages: readonly ModelMessage[]
+  speech: StreamedAnswer
+  signal: AbortSignal
+}
+
+/** Withdraws what was shown, and waits or mends where a retry makes sense. */
+async function* afterFailure(
+  ctx: LoopContext,
+  { turn, attempt, model, messages, speech, signal }: Request,
+  error: unknown,
+): AsyncGenerator<EventGroup, Asked | { got: 'again'; attempt: number; refused: boolean }> {
+  if (ctx.signal.aborted) return { got: 'stopped', settled: speech.settled(), text: speech.text }
+  ctx.released.throwIfAborted()
+  if (error instanceof RepetitionError) {
+    if (withdrawnFor(ctx, turn, CHANTING) > 0) return chanted(speech)
+    yield* speech.withdraw(CHANTING, saidOnce(speech))
+    return { got: 'again', attempt, refused: false }
+  }
+  if (!(error instanceof ModelError)) {
+    ctx.warn({ error: messageOf(error), promptId: ctx.promptId, turn }, 'the model client threw')
+    yield* speech.withdraw('internal')
+    return { got: 'error', cause: 'internal', message: BUG_TEXT }
+  }
+  const { class: errorClass, status, requestId } = error
+  const failed = { errorClass, status, requestId, attempt, promptId: ctx.promptId, turn }
+  ctx.warn(failed, 'a model request failed')
+  yield* speech.withdraw(errorClass)
+  const verdict = retryVerdict(error, attempt, ctx.retry)
+  // Everybody who asks this model waits in one line, in place of each trying again.
+  const refused = verdict.again && errorClass === 'rate_limit' && ctx.line !== undefined
+  if (!refused) ctx.line?.answered(model.name, false)
+  let next = attempt
+  if (verdict.again) {
+    yield [waited(ctx, turn, errorClass, attempt, verdict.waitMs)]
+    if (refused) ctx.line?.refused(model.name, verdict.waitMs)
+    else await pause(verdict.waitMs, signal)
+  } else if (yield* mended(ctx, turn, model, messages, error)) {
+    next = 0
+    // A summary is a request too, and may have used up what was left.
+    const end = await endBeforeRequest(ctx)
+    if (end !== undefined && !ctx.signal.aborted) return { got: 'over', end }
+  } else {
+    return { got: 'error', cause: errorClass, requestId, message: verdict.message }
+  }
+  ctx.released.throwIfAborted()
+  if (ctx.signal.aborted) return { got: 'stopped', settled: [], text: '' }
+  return { got: 'again', attempt: next, refused }
+}
 
 /** The live event that says why nothing is seen to happen, and until when. */
 function waited(
