@@ -10,7 +10,7 @@ import type { ToolRegistry } from '../tools/registry.ts'
 import type { Running } from './running.ts'
 import { rulingOf } from './rulings.ts'
 
-interface BatchSource {
+export interface BatchSource {
   sessionId: string
   userId: string
   running: Running

@@ -36,7 +36,9 @@ import { inStep } from './running-step.ts'
 import { PromptChanges } from '../workspace/prompt-changes.ts'
 import type { Answers } from './answers.ts'
 import { Running } from './running.ts'
-import { batchContext } from './batch.ts'
+import { type BatchSource, batchContext } from './batch.ts'
+import type { BatchContext } from '../calls/batch.ts'
+import type { LoopContext } from '../loop/context.ts'
 import { type OnBehalf, lowestCeiling } from './access.ts'
 import { breakOff } from './break-off.ts'
 import type { SessionCore } from './core.ts'
@@ -138,101 +140,27 @@ export class Runner {
   async #drive(running: Running, resumed: boolean, resumeCounts: boolean): Promise<void> {
     const core = this.#core
     const { released } = core
-    const { log, models, pollJobs, metrics, ...parts } = core.parts
     try {
       await core.journal.caughtUp()
-      const signal = AbortSignal.any([running.stop.signal, released])
-      const registry = await parts.tools(core.userId, signal, core.id)
-      const folder = folderOfChat(core.cwd)
-      const tools = folder === undefined ? registry : toolsIn(folder, registry)
-      if (released.aborted) return
-      const note = leftOutNote(core.log, registry, running.promptId, core.parts.now())
-      if (note !== undefined) await core.inTurn(() => core.store([note]))
-      const instructions = await takeInstructions({
-        promptId: running.promptId,
-        resumed,
-        log: core.log,
-        ask: async () => (await core.parts.instructions?.(core.userId, core.id)) ?? '',
-        store: (events) => core.inTurn(() => core.store(events)),
-        now: core.parts.now,
-      })
-      const trace = metrics?.tracing?.prompt({
-        promptId: running.promptId,
-        sessionId: core.id,
-        userId: core.userId,
-      })
-      const measured = metrics === undefined ? undefined : new MeasuredPrompt(metrics, undefined, trace)
-      const level = levelOfPrompt(core.log, running.promptId)
-      const watched = (one: Model): Model => measured?.model(one) ?? one
-      // The state when an earlier process began the prompt is unknown.
-      const changes = resumed ? undefined : new PromptChanges(running.promptId, log)
-      const limits = { maxTurns: parts.maxTurns, ...parts.limitsOf?.(running.chargedTo ?? core.userId) }
-      const groups = runPrompt({
-        system: systemPrompt(parts.system, tools.listTools(), instructions, folder),
-        model: watched(core.owned(modelOfPrompt(core.log, running.promptId, models))),
-        fallbacks: models.fallbacks?.map((one) => watched(core.owned(told(one, level)))),
-        maxTurns: limits.maxTurns,
-        budgets: limits.budgets,
-        retry: parts.retry,
-        line: parts.line?.of({ id: running.promptId, person: running.chargedTo ?? core.userId }, signal),
-        runCalls: parts.runCalls,
-        now: parts.now,
-        spent: spentBy(core, running),
-        tools: tools.modelTools(),
-        pollJobs: pollJobs && ((jobs) => pollJobs(core.userId, jobs)),
-        promptId: running.promptId,
-        resumed,
-        resumeCounts,
-        blockedAgent: parts.blockedAgent?.(running.promptId),
-        log: () => branchOf(core.log),
-        signal: running.stop.signal,
-        stopText: () => (running.stoppedByAdministrator ? ADMINISTRATOR_TEXT : undefined),
-        released,
-        batchContext: (turn) =>
-          batchContext({
-            sessionId: core.id,
-            userId: core.userId,
-            running,
-            turn,
-            tools,
-            folder,
-            log: () => core.log,
-            approvals: core.approvals,
-            appendOutput: (callId, offset, bytes) =>
-              core.asOwner(core.journal.appendOutput(callId, offset, bytes)),
-            show: (event) => core.journal.show(event),
-            released,
-            changes,
-            mode: () => core.effectiveMode,
-            parts: core.parts,
-          }),
-        warn: (fields, message) => log.warn({ sessionId: core.id, ...fields }, message),
-      })
+      const loop = await this.#openLoop(running, resumed, resumeCounts)
+      if (loop === undefined) return
+      const { measured, changes, groups } = loop
       for await (const group of measured?.groups(groups) ?? groups) {
         // Released: what is not stored never happened. The next start, or the next owner, resumes.
         if (released.aborted) return
-        const [first] = group
-        if (first !== undefined && isLive(first)) {
-          core.journal.show(first)
-        } else {
-          if (resumed) await cancelOrphanedCommands(core, group)
-          const { store } = core.parts
-          const ending = promptEndIn(group) === undefined ? group : await this.#withChanges(group, changes)
-          const storable = await storableGroup(ending, (bytes) => store.missingRoom(core.userId, bytes))
-          await core.inTurn(() => this.#store(storable))
-        }
+        await this.#take(group, resumed, changes)
         await core.journal.caughtUp()
         if (released.aborted) return
       }
       if (measured?.ended !== undefined)
-        log.info(
+        core.parts.log.info(
           { event: 'prompt_ended', sessionId: core.id, promptId: running.promptId, ...measured.ended },
           'a prompt ended',
         )
     } catch (error) {
       if (released.aborted || core.releasedBy(error)) return
       const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
-      log.warn(fields, 'the prompt broke off')
+      core.parts.log.warn(fields, 'the prompt broke off')
       const storeEnd = (end: SessionEvent): Promise<void> => this.#store([end])
       await breakOff({
         core,
@@ -246,6 +174,109 @@ export class Runner {
       core.parts.line?.leave(running.promptId)
       if (core.lost) this.#lose()
     }
+  }
+
+  /** The loop of this prompt, not started yet. Undefined: the session has been released. */
+  async #openLoop(running: Running, resumed: boolean, resumeCounts: boolean) {
+    const core = this.#core
+    const { released } = core
+    const { metrics, now } = core.parts
+    const { promptId } = running
+    const signal = AbortSignal.any([running.stop.signal, released])
+    const registry = await core.parts.tools(core.userId, signal, core.id)
+    const folder = folderOfChat(core.cwd)
+    const tools = folder === undefined ? registry : toolsIn(folder, registry)
+    if (released.aborted) return undefined
+    const note = leftOutNote(core.log, registry, promptId, now())
+    if (note !== undefined) await core.inTurn(() => core.store([note]))
+    const instructions = await takeInstructions({
+      promptId,
+      resumed,
+      log: core.log,
+      ask: async () => (await core.parts.instructions?.(core.userId, core.id)) ?? '',
+      store: (events) => core.inTurn(() => core.store(events)),
+      now,
+    })
+    const trace = metrics?.tracing?.prompt({ promptId, sessionId: core.id, userId: core.userId })
+    const measured = metrics === undefined ? undefined : new MeasuredPrompt(metrics, undefined, trace)
+    // The state when an earlier process began the prompt is unknown.
+    const changes = resumed ? undefined : new PromptChanges(promptId, core.parts.log)
+    const groups = runPrompt({
+      ...this.#loopParts(running, signal),
+      ...this.#models(promptId, measured),
+      system: systemPrompt(core.parts.system, tools.listTools(), instructions, folder),
+      tools: tools.modelTools(),
+      resumed,
+      resumeCounts,
+      batchContext: (turn) => this.#batchContext({ running, turn, tools, folder, changes }),
+    })
+    return { measured, changes, groups }
+  }
+
+  #models(promptId: string, measured: MeasuredPrompt | undefined): Pick<LoopContext, 'model' | 'fallbacks'> {
+    const core = this.#core
+    const { models } = core.parts
+    const level = levelOfPrompt(core.log, promptId)
+    const watched = (one: Model): Model => measured?.model(one) ?? one
+    return {
+      model: watched(core.owned(modelOfPrompt(core.log, promptId, models))),
+      fallbacks: models.fallbacks?.map((one) => watched(core.owned(told(one, level)))),
+    }
+  }
+
+  #loopParts(running: Running, signal: AbortSignal) {
+    const core = this.#core
+    const { log, pollJobs, ...parts } = core.parts
+    const { promptId, chargedTo: person = core.userId } = running
+    const limits = { maxTurns: parts.maxTurns, ...parts.limitsOf?.(person) }
+    return {
+      maxTurns: limits.maxTurns,
+      budgets: limits.budgets,
+      retry: parts.retry,
+      line: parts.line?.of({ id: promptId, person }, signal),
+      runCalls: parts.runCalls,
+      now: parts.now,
+      spent: spentBy(core, running),
+      pollJobs: pollJobs && ((jobs) => pollJobs(core.userId, jobs)),
+      promptId,
+      blockedAgent: parts.blockedAgent?.(promptId),
+      log: () => branchOf(core.log),
+      signal: running.stop.signal,
+      stopText: () => (running.stoppedByAdministrator ? ADMINISTRATOR_TEXT : undefined),
+      released: core.released,
+      warn: (fields, message) => log.warn({ sessionId: core.id, ...fields }, message),
+    } satisfies Partial<LoopContext>
+  }
+
+  #batchContext(of: Pick<BatchSource, 'running' | 'turn' | 'tools' | 'folder' | 'changes'>): BatchContext {
+    const core = this.#core
+    return batchContext({
+      ...of,
+      sessionId: core.id,
+      userId: core.userId,
+      log: () => core.log,
+      approvals: core.approvals,
+      appendOutput: (callId, offset, bytes) => core.asOwner(core.journal.appendOutput(callId, offset, bytes)),
+      show: (event) => core.journal.show(event),
+      released: core.released,
+      mode: () => core.effectiveMode,
+      parts: core.parts,
+    })
+  }
+
+  /** Shows a live group, or stores a settled one. */
+  async #take(group: EventGroup, resumed: boolean, changes: PromptChanges | undefined): Promise<void> {
+    const core = this.#core
+    const [first] = group
+    if (first !== undefined && isLive(first)) {
+      core.journal.show(first)
+      return
+    }
+    if (resumed) await cancelOrphanedCommands(core, group)
+    const { store } = core.parts
+    const ending = promptEndIn(group) === undefined ? group : await this.#withChanges(group, changes)
+    const storable = await storableGroup(ending, (bytes) => store.missingRoom(core.userId, bytes))
+    await core.inTurn(() => this.#store(storable))
   }
 
   /** The prompt continues elsewhere; waiters for its end here are released. */
