@@ -50,84 +50,29 @@ const ACCEPT_TIMEOUT_MS = 5_000
 
 /** Resolves at the end of the prompt. Throws `SandlotError`. */
 export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> {
-  const { gone, stopping, onFrame, requestId, submitted } = options
-  const accepted = Promise.withResolvers<PromptRef>()
-  const ended = Promise.withResolvers<PromptRef>()
+  const { gone, stopping, submitted } = options
+  const frames = new PromptFrames(options)
+  const { accepted, ended } = frames
   // The client may leave before the end is awaited.
   ended.promise.catch(() => undefined)
-  /** Frames that came before it was known which prompt is ours. */
-  let early: ServerFrame[] = []
-  let mine: PromptRef | undefined
-  let done = false
-
-  const pass = (frame: ServerFrame, prompt: PromptRef): void => {
-    // After the prompt, a history has events that belong to none.
-    if (done || !isOfPrompt(frame, prompt.promptId) || !isWithin(frame, submitted)) return
-    if (frame.type === 'ai_chat_done') {
-      done = true
-      ended.resolve(prompt)
-    }
-    onFrame(frame)
-  }
-  /** A repeated submission may bring no event: then only the agent's answer has its end. */
-  const answered = (end: ChatEnd | undefined): void => {
-    if (end === undefined || mine === undefined) return
-    // A queued message was taken by another prompt: that one has the answer.
-    ended.resolve({ sessionId: mine.sessionId, promptId: end.promptId })
-    pass({ type: 'ai_chat_done', ...mine, stopReason: end.stopReason }, mine)
-  }
-  const send = (frame: ServerFrame): void => {
-    if (mine !== undefined) {
-      pass(frame, mine)
-      // After a reconnect: the agent no longer has the session, so nothing else will come.
-      if (frame.type === 'ai_chat_error' && frame.sessionId === mine.sessionId)
-        ended.reject(new SandlotError(frame.code, frame.message))
-    } else if (frame.type === 'ai_chat_accepted' && frame.requestId === requestId) {
-      mine = { sessionId: frame.sessionId, promptId: frame.promptId }
-      accepted.resolve(mine)
-      onFrame(frame)
-      for (const earlier of early) pass(earlier, mine)
-      early = []
-    } else {
-      early.push(frame)
-    }
-  }
   const leave = (): void =>
     ended.reject(
       new SandlotError('agent_unavailable', 'The service stops. The same requestId continues this later.'),
     )
 
-  const chat = new Chat({ ...options, send })
+  const chat = new Chat({ ...options, send: (frame) => frames.take(frame) })
   const both = AbortSignal.any([gone, stopping])
   both.addEventListener('abort', leave, { once: true })
   try {
     if (both.aborted) leave()
     if (submitted !== undefined) await chat.resume(submitted.sessionId, submitted.after)
-    const { sessionId, mode, create, onError, follows, model, thoughtLevel, project, unattended } = options
-    // The agent has the message of an earlier submission; its images may have been swept since.
-    const { text, images } =
-      submitted === undefined
-        ? options
-        : { text: options.text === '' ? WITHOUT_WORDS : options.text, images: [] }
-    const submission = {
-      requestId,
-      sessionId,
-      text,
-      images,
-      mode,
-      create,
-      onError,
-      follows,
-      model,
-      thoughtLevel,
-      project,
-      whenBusy: 'refuse',
-      unattended,
-    } as const
-    chat.prompt(submission).then(answered, (error: unknown) => {
-      accepted.reject(error)
-      ended.reject(error)
-    })
+    chat.prompt(submissionOf(options)).then(
+      (end) => frames.answered(end),
+      (error: unknown) => {
+        accepted.reject(error)
+        ended.reject(error)
+      },
+    )
     // `ended` rejects with the same failure.
     accepted.promise.catch(() => undefined)
     return await ended.promise
@@ -135,6 +80,83 @@ export async function runPrompt(options: UnattendedOptions): Promise<PromptRef> 
     both.removeEventListener('abort', leave)
     if (gone.aborted && options.cancelWhenGone) await stop(chat, accepted.promise, options)
     chat.close()
+  }
+}
+
+function submissionOf(options: UnattendedOptions) {
+  const { requestId, sessionId, mode, create, onError, follows, model, thoughtLevel, project } = options
+  // The agent has the message of an earlier submission; its images may have been swept since.
+  const { text, images } =
+    options.submitted === undefined
+      ? options
+      : { text: options.text === '' ? WITHOUT_WORDS : options.text, images: [] }
+  return {
+    requestId,
+    sessionId,
+    text,
+    images,
+    mode,
+    create,
+    onError,
+    follows,
+    model,
+    thoughtLevel,
+    project,
+    whenBusy: 'refuse',
+    unattended: options.unattended,
+  } as const
+}
+
+/** Passes on the frames of the prompt that a submission becomes. */
+class PromptFrames {
+  readonly accepted = Promise.withResolvers<PromptRef>()
+  readonly ended = Promise.withResolvers<PromptRef>()
+  readonly #options: UnattendedOptions
+  /** Frames that came before it was known which prompt is ours. */
+  #early: ServerFrame[] = []
+  #mine: PromptRef | undefined
+  #done = false
+
+  constructor(options: UnattendedOptions) {
+    this.#options = options
+  }
+
+  take(frame: ServerFrame): void {
+    const mine = this.#mine
+    if (mine !== undefined) {
+      this.#pass(frame, mine)
+      // After a reconnect: the agent no longer has the session, so nothing else will come.
+      if (frame.type === 'ai_chat_error' && frame.sessionId === mine.sessionId)
+        this.ended.reject(new SandlotError(frame.code, frame.message))
+    } else if (frame.type === 'ai_chat_accepted' && frame.requestId === this.#options.requestId) {
+      const accepted = { sessionId: frame.sessionId, promptId: frame.promptId }
+      this.#mine = accepted
+      this.accepted.resolve(accepted)
+      this.#options.onFrame(frame)
+      for (const earlier of this.#early) this.#pass(earlier, accepted)
+      this.#early = []
+    } else {
+      this.#early.push(frame)
+    }
+  }
+
+  /** A repeated submission may bring no event: then only the agent's answer has its end. */
+  answered(end: ChatEnd | undefined): void {
+    const mine = this.#mine
+    if (end === undefined || mine === undefined) return
+    // A queued message was taken by another prompt: that one has the answer.
+    this.ended.resolve({ sessionId: mine.sessionId, promptId: end.promptId })
+    this.#pass({ type: 'ai_chat_done', ...mine, stopReason: end.stopReason }, mine)
+  }
+
+  #pass(frame: ServerFrame, prompt: PromptRef): void {
+    // After the prompt, a history has events that belong to none.
+    if (this.#done || !isOfPrompt(frame, prompt.promptId) || !isWithin(frame, this.#options.submitted)) return
+    if (frame.type === 'ai_chat_done') {
+      this.#done = true
+      this.ended.resolve(prompt)
+    }
+    this.#options.onFrame(frame)
   }
 }
 
