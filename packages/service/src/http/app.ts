@@ -10,6 +10,7 @@ import { matchedRoutes } from 'hono/route'
 import { secureHeaders } from 'hono/secure-headers'
 import { accountsRoutes } from './account/accounts-routes.ts'
 import { chatRoutes } from './chats/chat-routes.ts'
+import type { ServiceConfig } from '../config.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { directoryRoutes } from './account/directory-routes.ts'
 import { execRoutes } from './workspace/exec-routes.ts'
@@ -62,28 +63,7 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .use('/api/snapshots/:id/images/*', sandboxed())
     .use('/api/images/*', sandboxed())
     .use('/api/files/*', sandboxed())
-    .use(
-      secureHeaders({
-        contentSecurityPolicy: {
-          defaultSrc: ["'self'"],
-          scriptSrc: ["'self'", "'wasm-unsafe-eval'"],
-          styleSrc: ["'self'", "'unsafe-inline'"],
-          imgSrc: ["'self'", 'data:', 'blob:'],
-          fontSrc: ["'self'", 'data:'],
-          connectSrc: ["'self'"],
-          workerSrc: ["'self'", 'blob:'],
-          objectSrc: ["'none'"],
-          baseUri: ["'none'"],
-          formAction: ["'self'"],
-          // A frame's own steps are bound by this too: a page of the workspace leads nowhere else.
-          frameSrc: ["'self'"],
-          frameAncestors: ["'none'"],
-        },
-        xFrameOptions: 'DENY',
-        referrerPolicy: 'no-referrer',
-        strictTransportSecurity: config.publicUrl?.startsWith('https:') === true,
-      }),
-    )
+    .use(pageHeaders(config))
     .use('/api/*', neverCached())
     .use(textAddressesOnly)
     // Before the limit of everything else, because they have their own.
@@ -99,6 +79,48 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
         },
       }),
     )
+  addAccountRoutes(app, parts)
+  addChatRoutes(app, parts)
+  app
+    .get('/ws', () => {
+      throw new SandlotError('bad_request', 'This address takes WebSockets only.')
+    })
+    .all('/api/*', () => {
+      throw new SandlotError('not_found', 'There is no such route.')
+    })
+    .route('/', webApp(config.webDist))
+
+  app.notFound((c) => answerError(c, parts, new SandlotError('not_found', 'There is nothing here.')))
+  app.onError((error, c) => answerError(c, parts, error))
+  return app
+}
+
+function pageHeaders(config: ServiceConfig) {
+  return secureHeaders({
+    contentSecurityPolicy: {
+      defaultSrc: ["'self'"],
+      scriptSrc: ["'self'", "'wasm-unsafe-eval'"],
+      styleSrc: ["'self'", "'unsafe-inline'"],
+      imgSrc: ["'self'", 'data:', 'blob:'],
+      fontSrc: ["'self'", 'data:'],
+      connectSrc: ["'self'"],
+      workerSrc: ["'self'", 'blob:'],
+      objectSrc: ["'none'"],
+      baseUri: ["'none'"],
+      formAction: ["'self'"],
+      // A frame's own steps are bound by this too: a page of the workspace leads nowhere else.
+      frameSrc: ["'self'"],
+      frameAncestors: ["'none'"],
+    },
+    xFrameOptions: 'DENY',
+    referrerPolicy: 'no-referrer',
+    strictTransportSecurity: config.publicUrl?.startsWith('https:') === true,
+  })
+}
+
+/** Accounts, and what administrators see and set. */
+function addAccountRoutes(app: Hono<AppEnv>, parts: Parts): void {
+  app
     .route('/', healthRoutes(parts))
     .route('/api', accountsRoutes(parts))
     .route('/api', signInRoutes(parts))
@@ -118,6 +140,11 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/usage', usageRoutes(parts))
     .route('/api/admin/usage', adminUsageRoutes(parts))
     .route('/api/admin', operationsRoutes(parts))
+}
+
+/** Chats and workspaces, and what belongs to a person. */
+function addChatRoutes(app: Hono<AppEnv>, parts: Parts): void {
+  app
     .route('/api/invitations', invitationsRoutes(parts))
     .route('/api/reset', resetRoutes(parts))
     .route('/api', chatRoutes(parts))
@@ -138,17 +165,6 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .route('/api/ports', portsRoutes(parts))
     .route('/api/sandbox', sandboxRoutes(parts))
     .route('/oauth/mcp', mcpRoutes(parts))
-    .get('/ws', () => {
-      throw new SandlotError('bad_request', 'This address takes WebSockets only.')
-    })
-    .all('/api/*', () => {
-      throw new SandlotError('not_found', 'There is no such route.')
-    })
-    .route('/', webApp(config.webDist))
-
-  app.notFound((c) => answerError(c, parts, new SandlotError('not_found', 'There is nothing here.')))
-  app.onError((error, c) => answerError(c, parts, error))
-  return app
 }
 
 /** Every answer carries the id under which the log has it. */
