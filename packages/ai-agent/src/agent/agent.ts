@@ -7,7 +7,7 @@ import { type AgentAnswers, answersOf } from './answers.ts'
 import { type AgentStores, VERSION, openStores } from './stores.ts'
 import { type AgentLifecycle, lifecycleOf } from './lifecycle.ts'
 import { type PersonSandboxes, openPersonSandboxes } from './person-sandboxes.ts'
-import { externalAccess, openAgentMcp } from './external-access.ts'
+import { makeExternalAccess, openAgentMcp } from './external-access.ts'
 import type { Running } from './running.ts'
 import { createPolicies } from '../calls/policies/index.ts'
 import { type ToolScheduler, createScheduler } from '../calls/scheduler.ts'
@@ -52,22 +52,22 @@ export async function openAgent(
   const tracing =
     config.tracing === undefined ? undefined : await openTracing({ ...config.tracing, version: VERSION })
   const lastEnd = takeLastEnd(config.ownFolder)
-  const kept = await openStores(config, log, {
+  const stores = await openStores(config, log, {
     tools: [...builtinTools(), ...moreTools].map(idOf),
     redact,
     serversChanged: () => mcp.servers.changed(),
   })
-  const { store, replica, rules, offer } = kept
-  const sandboxes = await openPersonSandboxes(config, log, kept, tracing)
+  const { store, replica, rules, offer } = stores
+  const sandboxes = await openPersonSandboxes(config, log, stores, tracing)
   const leaving = new AbortController()
   const builtin = [
     ...builtinTools(),
     allowHost(rules, (userId) => sandboxes.network.mayAsk(userId)),
     ...moreTools,
   ]
-  const mcp = openAgentMcp(config, log, kept, sandboxes, builtin)
+  const mcp = openAgentMcp(config, log, stores, sandboxes, builtin)
   // Else each starts with the first prompt of a person who has tools.
-  if (kept.anyTools()) mcp.servers.start()
+  if (stores.anyTools()) mcp.servers.start()
   const clientServers = new ClientServers({
     mcp,
     hasTools: (userId) => hasAnyTools(userId, offer),
@@ -78,36 +78,41 @@ export async function openAgent(
   const prompts = new AgentMetrics(tracing)
   const scheduler = openScheduler(config, tools)
   const runCalls: Running['runCalls'] = (calls, context) => scheduler.run(calls, context)
-  const beyond = externalAccess(config, sandboxes, mcp)
+  const externalAccess = makeExternalAccess(config, sandboxes, mcp)
   // Its order is stored where one process has all prompts.
-  const lineRows = replica === undefined ? store.promptQueue : undefined
-  const line = new PromptQueue({ places: config.prompts, rows: lineRows, leaving: leaving.signal, log })
-  const sandboxLine = openSandboxQueue(config, log, sandboxes, leaving.signal)
+  const queueRows = replica === undefined ? store.promptQueue : undefined
+  const promptQueue = new PromptQueue({
+    slots: config.prompts,
+    rows: queueRows,
+    leaving: leaving.signal,
+    log,
+  })
+  const sandboxQueue = openSandboxQueue(config, log, sandboxes, leaving.signal)
   const manager = new SessionManager(
     sessionParts(config, log, leaving.signal, {
-      kept,
+      stores,
       sandboxes,
       clientServers,
       prompts,
-      line,
-      sandboxLine,
+      promptQueue,
+      sandboxQueue,
       lastEnd,
       runCalls,
-      beyond,
+      externalAccess,
     }),
   )
-  const retention = openRetention(log, kept, manager)
-  followOwnership(log, kept, { sandboxes, mcp, manager })
+  const retention = openRetention(log, stores, manager)
+  followOwnership(log, stores, { sandboxes, mcp, manager })
   const running: Running = {
-    kept,
+    stores,
     sandboxes,
     builtin,
     mcp,
     clientServers,
     runCalls,
-    beyond,
+    externalAccess,
     metrics: { tools, prompts, tracing },
-    line,
+    promptQueue,
     manager,
     retention,
     leaving,
@@ -138,22 +143,22 @@ function openSandboxQueue(
     limit: config.sandbox.host.sandboxes,
     acquire: (userId, signal) => sandboxes.acquire(userId, signal),
     connected: (userId) => sandboxes.connected(userId),
-    line: new PromptQueue({ places: 1, leaving, log }),
+    queue: new PromptQueue({ slots: 1, leaving, log }),
   })
 }
 
 interface ForSessions extends Pick<
   Running,
-  'kept' | 'sandboxes' | 'clientServers' | 'runCalls' | 'beyond' | 'line'
+  'stores' | 'sandboxes' | 'clientServers' | 'runCalls' | 'externalAccess' | 'promptQueue'
 > {
   prompts: AgentMetrics
-  sandboxLine: SandboxQueue
+  sandboxQueue: SandboxQueue
   lastEnd: ReturnType<typeof takeLastEnd>
 }
 
 function sessionParts(config: AgentConfig, log: Log, leaving: AbortSignal, parts: ForSessions): SessionParts {
-  const { kept, sandboxes, clientServers, prompts, line, sandboxLine, lastEnd } = parts
-  const { store, replica, ownership, people, removals, rules, secrets, models, personal, offer } = kept
+  const { stores, sandboxes, clientServers, prompts, promptQueue, sandboxQueue, lastEnd } = parts
+  const { store, replica, ownership, people, removals, rules, secrets, models, personal, offer } = stores
   return {
     store,
     ownership,
@@ -173,14 +178,14 @@ function sessionParts(config: AgentConfig, log: Log, leaving: AbortSignal, parts
         project: store.chats.projectOf(userId, sessionId),
       }),
     runCalls: parts.runCalls,
-    sandbox: (userId, signal, waiting) => sandboxLine.acquire(userId, signal, waiting),
+    sandbox: (userId, signal, waiting) => sandboxQueue.acquire(userId, signal, waiting),
     pollJobs: pollJobs(sandboxes),
     portsOf: async (userId) => (await (await sandboxes.connected(userId))?.ports()) ?? [],
     endJobs: endJobs(sandboxes),
     isRemoved: (userId) => removals.has(userId),
     teamsOf: (userId) => people.get(userId)?.teams,
     membersOf: (teamId) => [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
-    beyond: parts.beyond,
+    externalAccess: parts.externalAccess,
     resumeCounts: (promptId, userId) => replica?.countsResume(userId) ?? countsResume(lastEnd, promptId),
     blockedAgent: (promptId) => isToBlame(lastEnd, promptId),
     resumesAfter: (error) => replica?.resumesAfter(error) === true,
@@ -188,9 +193,9 @@ function sessionParts(config: AgentConfig, log: Log, leaving: AbortSignal, parts
     maxTurns: config.limits.everybody.maxTurns,
     modeCeilingOf: (userId) => personal.of(userId).modeCeiling,
     modelsOf: (userId) => personal.of(userId).models,
-    limitsOf: kept.limitsOf,
+    limitsOf: stores.limitsOf,
     retry: RETRY_RULES,
-    line,
+    promptQueue,
     leaving,
     now: Date.now,
     log,

@@ -46,7 +46,7 @@ export interface AgentAnswers {
 }
 
 export function answersOf(config: AgentConfig, log: Log, running: Running): AgentAnswers {
-  const { kept, sandboxes, builtin, leaving } = running
+  const { stores, sandboxes, builtin, leaving } = running
   const startedAt = Date.now()
   const status = statusOf(config, running)
   const streams = new ByteStreams()
@@ -55,21 +55,21 @@ export function answersOf(config: AgentConfig, log: Log, running: Running): Agen
     connected: (userId) => sandboxes.connected(userId),
     status: (userId) => sandboxes.status(userId),
     leaving: leaving.signal,
-    audit: (line) => kept.audit.write(line),
+    audit: (line) => stores.audit.write(line),
     log,
     now: Date.now,
   })
   const execs = new Execs({
     runCalls: running.runCalls,
     sandbox: (userId, signal) => sandboxes.acquire(userId, signal),
-    rules: kept.rules,
-    beyond: running.beyond,
+    rules: stores.rules,
+    externalAccess: running.externalAccess,
     leaving: leaving.signal,
-    audit: (line) => kept.audit.write(line),
+    audit: (line) => stores.audit.write(line),
     log,
     now: Date.now,
   })
-  kept.ownership.onLost((userId) => {
+  stores.ownership.onLost((userId) => {
     terminals.forget(userId)
     sandboxes.watches.forget(userId)
   })
@@ -78,8 +78,8 @@ export function answersOf(config: AgentConfig, log: Log, running: Running): Agen
   )
   const offeredToAll = builtin.filter(({ runs }) => runs?.offeredTo?.(LOCAL_USER_ID) !== false)
   return {
-    model: kept.models.view.main,
-    tools: kept.anyTools() ? offeredToAll.length : 0,
+    model: stores.models.view.main,
+    tools: stores.anyTools() ? offeredToAll.length : 0,
     serve,
     streams,
     status,
@@ -87,13 +87,13 @@ export function answersOf(config: AgentConfig, log: Log, running: Running): Agen
   }
 }
 
-function statusOf(config: AgentConfig, { kept, sandboxes, metrics }: Running): () => Promise<AgentStatus> {
+function statusOf(config: AgentConfig, { stores, sandboxes, metrics }: Running): () => Promise<AgentStatus> {
   return makeStatus({
-    models: kept.models,
+    models: stores.models,
     defaultMode: config.defaultMode,
     toolsEnabled: config.toolsEnabled,
     probeSandboxes: () => sandboxes.probe(),
-    storeProblem: () => kept.store.problem(),
+    storeProblem: () => stores.store.problem(),
     modelReasons: (names) => metrics.prompts.health.reasons(names),
     freeBytes: () => freeBytes(config.dataFolder),
     fullImageFile: join(config.dataFolder, FULL_IMAGE_FILE),
@@ -115,11 +115,11 @@ function serverParts(
   running: Running,
   requests: RequestParts,
 ): AcpServerParts {
-  const { kept, sandboxes, mcp, clientServers, metrics, manager, retention, leaving } = running
-  const { store, people, removals, rules, secrets, models, servers, personal } = kept
+  const { stores, sandboxes, mcp, clientServers, metrics, manager, retention, leaving } = running
+  const { store, people, removals, rules, secrets, models, servers, personal } = stores
   return {
     manager,
-    ownership: kept.ownership,
+    ownership: stores.ownership,
     shell: shellParts(config, running, requests),
     defaultMode: config.defaultMode,
     get takesImages() {
@@ -128,7 +128,7 @@ function serverParts(
     models,
     administration: administrationParts(config, running, requests.startedAt),
     mcpServers: new ServerAdmin({
-      book: servers,
+      registry: servers,
       servers: mcp.servers,
       signIns: mcp.signIns,
       withheld: (userId) => personal.of(userId).withheldServers,
@@ -155,7 +155,7 @@ function serverParts(
     budgetsOf(userId) {
       const now = Date.now()
       const { warnAt } = config.limits
-      return budgetsOf(kept.limitsOf(userId).budgets, spentOf(store, userId, now), { now, warnAt })
+      return budgetsOf(stores.limitsOf(userId).budgets, spentOf(store, userId, now), { now, warnAt })
     },
     removePerson: (...asked) => removePerson(log, running, ...asked),
     modeCeilingOf: (userId, said) => lowerMode(personal.of(userId).modeCeiling, said),
@@ -175,14 +175,14 @@ function serverParts(
 
 function shellParts(
   config: AgentConfig,
-  { kept: { store, offer }, sandboxes }: Running,
+  { stores: { store, offer }, sandboxes }: Running,
   { terminals, execs, streams }: RequestParts,
 ): NonNullable<AcpServerParts['shell']> {
   return {
     terminals,
     execs,
     connected: (userId) => sandboxes.connected(userId),
-    desk: {
+    sandboxAdmin: {
       sandboxes,
       starting: sandboxes.starting,
       jobs: new PersonJobs({ store, connected: (userId) => sandboxes.connected(userId), now: Date.now }),
@@ -195,7 +195,7 @@ function shellParts(
 
 function administrationParts(
   config: AgentConfig,
-  { kept: { rules, models, servers, offer }, builtin, metrics }: Running,
+  { stores: { rules, models, servers, offer }, builtin, metrics }: Running,
   startedAt: number,
 ): Administration {
   return {
@@ -216,7 +216,7 @@ function administrationParts(
 
 async function removePerson(
   log: Log,
-  { kept: { store, audit, people, removals, personal }, sandboxes, mcp, manager }: Running,
+  { stores: { store, audit, people, removals, personal }, sandboxes, mcp, manager }: Running,
   userId: string,
   data: RemovedData,
   handOver?: string,
@@ -236,11 +236,11 @@ async function removePerson(
 
 async function overviewOf(
   config: AgentConfig,
-  { line, sandboxes }: Running,
+  { promptQueue, sandboxes }: Running,
 ): Promise<Omit<AgentOverview, 'prompts'>> {
   return {
     version: VERSION,
-    promptLimit: line.places,
+    promptLimit: promptQueue.slots,
     sandboxes: {
       ...(await sandboxes.facts()),
       limit: config.sandbox.host.sandboxes,
@@ -251,14 +251,14 @@ async function overviewOf(
   }
 }
 
-async function listTools(config: AgentConfig, { kept, mcp, builtin }: Running): Promise<ToolListing> {
+async function listTools(config: AgentConfig, { stores, mcp, builtin }: Running): Promise<ToolListing> {
   const patience = AbortSignal.timeout(LIST_MS)
-  const start = kept.anyTools()
+  const start = stores.anyTools()
   const all = start ? (await mcp.servers.toolsOf(LOCAL_USER_ID, patience)).listTools() : builtin
   const states = start
     ? await mcp.servers.states(LOCAL_USER_ID, patience)
     : unknownServers(config, 'started once a person has tools')
-  const offered = offeredTools(LOCAL_USER_ID, all, { ...kept.offer, personal: undefined })
+  const offered = offeredTools(LOCAL_USER_ID, all, { ...stores.offer, personal: undefined })
   return {
     running: true,
     tools: listedTools(all, offered),

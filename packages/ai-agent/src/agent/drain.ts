@@ -12,7 +12,7 @@ import { builtinTools } from '../tools/builtin/index.ts'
 
 /** The longest time of a drain. */
 const PATIENCE_MS = 30_000
-const LOOK_MS = 250
+const POLL_MS = 250
 
 interface Drained {
   id: string
@@ -31,7 +31,7 @@ async function drain(ids: readonly string[]): Promise<{ drained: Drained[]; othe
   try {
     const there = new Map<string, boolean>()
     for (const id of ids) there.set(id, await store.replicas.askToDrain(id))
-    const look = async (): Promise<Drained[]> => {
+    const check = async (): Promise<Drained[]> => {
       const people = await store.people.all()
       return Promise.all(
         ids.map(async (id) => {
@@ -45,14 +45,14 @@ async function drain(ids: readonly string[]): Promise<{ drained: Drained[]; othe
     const until = performance.now() + PATIENCE_MS
     let said = ''
     for (;;) {
-      const drained = await look()
+      const drained = await check()
       const left = drained.flatMap((one) => one.left)
       if (left.length === 0 || performance.now() > until) {
         const living = (await store.replicas.list()).filter((one) => one.living && !one.draining)
         return { drained, others: living.filter(({ id }) => !ids.includes(id)).length }
       }
       if (left.join(', ') !== said) process.stderr.write(`left: ${(said = left.join(', '))}\n`)
-      await sleep(LOOK_MS)
+      await sleep(POLL_MS)
     }
   } finally {
     await store.close()

@@ -31,7 +31,7 @@ export function openAgentMcp(
       hostRefusal(await rules.of(userId), host, port)
   return openMcp({
     specs: config.mcpServers,
-    book: servers,
+    registry: servers,
     builtin,
     folder: join(config.dataFolder, 'mcp'),
     secrets,
@@ -55,11 +55,11 @@ export function openAgentMcp(
 }
 
 /** See `SessionParts`. */
-export function externalAccess(
+export function makeExternalAccess(
   config: AgentConfig,
   { network }: PersonSandboxes,
   mcp: Mcp,
-): NonNullable<SessionParts['beyond']> {
+): NonNullable<SessionParts['externalAccess']> {
   return (sessionId, userId, held) =>
     !SANDBOX_BACKENDS[config.sandbox.backend].isolates
       ? 'keeps commands from nothing'

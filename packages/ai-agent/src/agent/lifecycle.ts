@@ -28,8 +28,8 @@ export interface AgentLifecycle {
 }
 
 export function lifecycleOf(config: AgentConfig, log: Log, running: Running): AgentLifecycle {
-  const { kept, manager, retention, line, mcp, sandboxes, metrics, leaving } = running
-  const { store, replica, people, personal, audit } = kept
+  const { stores, manager, retention, promptQueue, mcp, sandboxes, metrics, leaving } = running
+  const { store, replica, people, personal, audit } = stores
   const end = (step: EndingStep): Promise<void> => endingStep(step, log)
   const leave = async (): Promise<void> => {
     await end({
@@ -42,7 +42,7 @@ export function lifecycleOf(config: AgentConfig, log: Log, running: Running): Ag
     await end({ work: () => manager.leave(), problem: 'prompts did not let go', withinMs: END_MS })
     await end({ work: () => mcp.close(), problem: 'MCP servers did not end', withinMs: END_MS })
     await end({ work: () => sandboxes.close(), problem: 'the sandboxes could not be let go' })
-    await end({ work: () => line.settled(), problem: 'the order of the line was not stored' })
+    await end({ work: () => promptQueue.settled(), problem: 'the order of the line was not stored' })
     await end({ work: async () => metrics.tracing?.close(), problem: 'the last spans were not sent' })
     await end({ work: () => people.settled(), problem: 'an address was not stored' })
     await end({ work: () => personal.settled(), problem: 'settings were not stored' })
@@ -72,8 +72,8 @@ export function lifecycleOf(config: AgentConfig, log: Log, running: Running): Ag
 }
 
 /** Starts the schedules and resumes unfinished prompts. Returns their number. */
-async function resumePrompts({ kept, manager, retention, line }: Running): Promise<number> {
-  const { store, replica } = kept
+async function resumePrompts({ stores, manager, retention, promptQueue }: Running): Promise<number> {
+  const { store, replica } = stores
   retention.start()
   if (replica !== undefined)
     return replica.begin({
@@ -81,7 +81,7 @@ async function resumePrompts({ kept, manager, retention, line }: Running): Promi
       release: (userId) => manager.releaseOf(userId),
     })
   const unfinished = (await store.unfinished()).filter(({ waiting }) => waiting === 0)
-  await line.restore(
+  await promptQueue.restore(
     unfinished.map(({ runningPromptId, userId }) => ({
       promptId: runningPromptId ?? '',
       person: userId,
@@ -89,6 +89,6 @@ async function resumePrompts({ kept, manager, retention, line }: Running): Promi
   )
   const resumed = await manager.resumeUnfinished()
   const run = new Set((await manager.runningPrompts('')).map(({ promptId }) => promptId))
-  line.keepOnly((promptId) => run.has(promptId))
+  promptQueue.keepOnly((promptId) => run.has(promptId))
   return resumed
 }

@@ -13,16 +13,16 @@ import type { PersonSandboxes } from './person-sandboxes.ts'
 
 /** The parts of an agent that runs: for what serves it, and for what ends it. */
 export interface Running {
-  kept: AgentStores
+  stores: AgentStores
   sandboxes: PersonSandboxes
   /** Tools of our own. */
   builtin: readonly Tool[]
   mcp: Mcp
   clientServers: ClientServers
   runCalls: SessionParts['runCalls']
-  beyond: NonNullable<SessionParts['beyond']>
+  externalAccess: NonNullable<SessionParts['externalAccess']>
   metrics: { tools: ToolMetrics; prompts: AgentMetrics; tracing: Tracing | undefined }
-  line: PromptQueue
+  promptQueue: PromptQueue
   manager: SessionManager
   retention: Retention
   leaving: AbortController

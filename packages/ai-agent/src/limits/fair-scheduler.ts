@@ -7,7 +7,7 @@
  */
 
 /** A prompt that asks for its turn. */
-export interface Turn {
+export interface Ticket {
   /** The prompt. */
   id: string
   /** The person in turn. */
@@ -16,7 +16,7 @@ export interface Turn {
   model: string
 }
 
-interface Waiting extends Turn {
+interface Waiting extends Ticket {
   /** Grows with each that came. */
   joined: number
 }
@@ -37,14 +37,14 @@ interface Throttled {
 /** A prompt that has a place. */
 interface Holder {
   person: string
-  /** The number of the turn that it was, and of its person's turn before. */
-  turn: number
+  /** The number of its person's last turn, and of the one before. */
+  served: number
   before: number | undefined
 }
 
 export class FairScheduler {
   /** Prompts that may have a place at once. */
-  readonly #places: number
+  readonly #slots: number
   readonly #holders = new Map<string, Holder>()
   readonly #throttled = new Map<string, Throttled>()
   readonly #waiting = new Map<string, Waiting>()
@@ -52,12 +52,12 @@ export class FairScheduler {
   readonly #served = new Map<string, number>()
   #count = 0
 
-  constructor(places: number) {
-    this.#places = places
+  constructor(slots: number) {
+    this.#slots = slots
   }
 
-  get places(): number {
-    return this.#places
+  get slots(): number {
+    return this.#slots
   }
 
   /** Places that are taken. */
@@ -79,26 +79,26 @@ export class FairScheduler {
   }
 
   /** True: it goes at once. False: it waits, where it was if it waited already. */
-  ask(turn: Turn, now: number): boolean {
-    if (this.#waiting.has(turn.id)) return false
+  ask(ticket: Ticket, now: number): boolean {
+    if (this.#waiting.has(ticket.id)) return false
     // No overtaking: what waits for the same goes first.
-    if (this.#fits(turn, now) && ![...this.#waiting.values()].some((other) => this.#fits(other, now))) {
-      this.#give(turn)
+    if (this.#fits(ticket, now) && ![...this.#waiting.values()].some((other) => this.#fits(other, now))) {
+      this.#give(ticket)
       return true
     }
-    this.#waiting.set(turn.id, { ...turn, joined: ++this.#count })
+    this.#waiting.set(ticket.id, { ...ticket, joined: ++this.#count })
     return false
   }
 
   /** Restores the state before a restart: slots and queue positions stay the same. */
-  restore(turn: Turn, before: { joined: number; served: number } | 'had a place'): void {
-    if (before === 'had a place') {
-      this.#holders.set(turn.id, { person: turn.person, turn: 0, before: undefined })
+  restore(ticket: Ticket, before: { joined: number; served: number } | 'running'): void {
+    if (before === 'running') {
+      this.#holders.set(ticket.id, { person: ticket.person, served: 0, before: undefined })
       return
     }
     const { joined, served } = before
-    this.#waiting.set(turn.id, { ...turn, joined })
-    if (served > this.servedAt(turn.person)) this.#served.set(turn.person, served)
+    this.#waiting.set(ticket.id, { ...ticket, joined })
+    if (served > this.servedAt(ticket.person)) this.#served.set(ticket.person, served)
     this.#count = Math.max(this.#count, joined, served)
   }
 
@@ -116,7 +116,7 @@ export class FairScheduler {
   }
 
   /** The model refused this request, and takes none before `until`. */
-  refused({ id, person, model }: Turn, until: number): void {
+  refused({ id, person, model }: Ticket, until: number): void {
     const before = this.#throttled.get(model)
     const throttled = before ?? { until, atOnce: 1, asking: new Set<string>() }
     throttled.until = Math.max(throttled.until, until)
@@ -125,7 +125,7 @@ export class FairScheduler {
     throttled.asking.delete(id)
     const holder = this.#holders.get(id)
     // A turn that got nothing was none.
-    if (holder !== undefined && this.#served.get(person) === holder.turn) {
+    if (holder !== undefined && this.#served.get(person) === holder.served) {
       if (holder.before === undefined) this.#served.delete(person)
       else this.#served.set(person, holder.before)
     }
@@ -134,7 +134,7 @@ export class FairScheduler {
   }
 
   /** The model answers this request, or it has failed for another reason. */
-  answered({ id, model }: Pick<Turn, 'id' | 'model'>, well: boolean): void {
+  answered({ id, model }: Pick<Ticket, 'id' | 'model'>, well: boolean): void {
     const throttled = this.#throttled.get(model)
     if (throttled?.asking.delete(id) !== true || !well) return
     throttled.atOnce *= 2
@@ -147,29 +147,29 @@ export class FairScheduler {
   }
 
   /** Everything that can go now goes, in its order. */
-  next(now: number): Turn[] {
-    const gone: Turn[] = []
+  next(now: number): Ticket[] {
+    const granted: Ticket[] = []
     for (;;) {
-      const turn = this.inOrder().find((one) => this.#fits(one, now))
-      if (turn === undefined) return gone
-      this.#waiting.delete(turn.id)
-      this.#give(turn)
-      gone.push(turn)
+      const ticket = this.inOrder().find((one) => this.#fits(one, now))
+      if (ticket === undefined) return granted
+      this.#waiting.delete(ticket.id)
+      this.#give(ticket)
+      granted.push(ticket)
     }
   }
 
   /** The queue, in the order in which it runs as long as no prompt joins or leaves. */
-  inOrder(): Turn[] {
+  inOrder(): Ticket[] {
     const rounds = new Map<string, number>()
     return [...this.#waiting.values()]
       .toSorted((a, b) => a.joined - b.joined)
-      .map((turn) => {
-        const round = rounds.get(turn.person) ?? 0
-        rounds.set(turn.person, round + 1)
-        return { turn, round, served: this.servedAt(turn.person) }
+      .map((ticket) => {
+        const round = rounds.get(ticket.person) ?? 0
+        rounds.set(ticket.person, round + 1)
+        return { ticket, round, served: this.servedAt(ticket.person) }
       })
-      .toSorted((a, b) => a.round - b.round || a.served - b.served || a.turn.joined - b.turn.joined)
-      .map(({ turn }) => turn)
+      .toSorted((a, b) => a.round - b.round || a.served - b.served || a.ticket.joined - b.ticket.joined)
+      .map(({ ticket }) => ticket)
   }
 
   /**
@@ -178,7 +178,7 @@ export class FairScheduler {
    */
   nextAt(now: number): number | undefined {
     const times = [...this.#waiting.values()].flatMap(({ id, model }) => {
-      if (!this.#hasPlace(id)) return []
+      if (!this.#hasSlot(id)) return []
       const throttled = this.#throttled.get(model)
       if (throttled === undefined || throttled.asking.has(id)) return [now]
       return isTaking(throttled, id) ? [throttled.until] : []
@@ -197,28 +197,28 @@ export class FairScheduler {
   }
 
   /** The reason that this one waits. */
-  blockedBy({ id, model }: Turn, now: number): Blocked {
+  blockedBy({ id, model }: Ticket, now: number): Blocked {
     const throttled = this.#throttled.get(model)
     if (throttled === undefined || hasRoom(throttled, id, now)) return { why: 'places' }
     return { why: 'model', until: throttled.until > now ? throttled.until : undefined }
   }
 
-  #fits({ id, model }: Turn, now: number): boolean {
+  #fits({ id, model }: Ticket, now: number): boolean {
     const throttled = this.#throttled.get(model)
     if (throttled !== undefined && !hasRoom(throttled, id, now)) return false
-    return this.#hasPlace(id)
+    return this.#hasSlot(id)
   }
 
-  #hasPlace(id: string): boolean {
-    return this.#holders.has(id) || this.#holders.size < this.#places
+  #hasSlot(id: string): boolean {
+    return this.#holders.has(id) || this.#holders.size < this.#slots
   }
 
-  #give({ id, person, model }: Turn): void {
+  #give({ id, person, model }: Ticket): void {
     const throttled = this.#throttled.get(model)
     const isSame = throttled === undefined || throttled.asking.has(id)
     if (this.#holders.has(id) && isSame) return
     throttled?.asking.add(id)
-    this.#holders.set(id, { person, turn: ++this.#count, before: this.#served.get(person) })
+    this.#holders.set(id, { person, served: ++this.#count, before: this.#served.get(person) })
     this.#served.set(person, this.#count)
   }
 

@@ -8,7 +8,7 @@ import { messageOf } from '@sandlot/shared/base/errors'
 import type { QueueWait } from '@sandlot/shared/chat/queue-wait'
 import type { PromptQueueRows } from '@sandlot/storage/usage/prompt-queue'
 import type { Log } from '../log.ts'
-import { type Turn, FairScheduler } from './fair-scheduler.ts'
+import { type Ticket, FairScheduler } from './fair-scheduler.ts'
 
 /** The place of one prompt, as its loop uses it. */
 export interface PromptSlot {
@@ -23,9 +23,9 @@ export interface PromptSlot {
   answered(model: string, well: boolean): void
 }
 
-interface LineParts {
+interface PromptQueueParts {
   /** Prompts that run at once; undefined: as many as there are. */
-  places: number | undefined
+  slots: number | undefined
   /** Absent: a restart forgets the order. */
   rows?: PromptQueueRows
   /** Aborted when the process leaves: what is stored stays as it is. */
@@ -36,7 +36,7 @@ interface LineParts {
 }
 
 interface Waiter {
-  turn: Turn
+  ticket: Ticket
   state: QueueWait
   /** By the clock: for a model that rests. */
   until: number | undefined
@@ -50,7 +50,7 @@ const WATCH_MS = 60_000
 const STILL_MS = 10 * 60_000
 
 export class PromptQueue {
-  readonly #turns: FairScheduler
+  readonly #scheduler: FairScheduler
   readonly #rows: PromptQueueRows | undefined
   readonly #leaving: AbortSignal
   readonly #clock: () => number
@@ -66,8 +66,8 @@ export class PromptQueue {
   #stillSince: number | undefined
   #stillLogged = false
 
-  constructor({ places, rows, leaving, clock = () => performance.now(), log }: LineParts) {
-    this.#turns = new FairScheduler(places ?? Number.POSITIVE_INFINITY)
+  constructor({ slots, rows, leaving, clock = () => performance.now(), log }: PromptQueueParts) {
+    this.#scheduler = new FairScheduler(slots ?? Number.POSITIVE_INFINITY)
     this.#rows = rows
     this.#leaving = leaving
     this.#clock = clock
@@ -85,12 +85,12 @@ export class PromptQueue {
     for (const { promptId: id, person } of unfinished)
       if (!waited.has(id)) {
         this.#restored.add(id)
-        this.#turns.restore({ id, person, model: '' }, 'had a place')
+        this.#scheduler.restore({ id, person, model: '' }, 'running')
       }
     for (const { promptId: id, person, model, joined, served } of rows) {
       this.#restored.add(id)
       this.#stored.set(id, person)
-      this.#turns.restore({ id, person, model }, { joined, served })
+      this.#scheduler.restore({ id, person, model }, { joined, served })
     }
     this.#admit()
   }
@@ -102,20 +102,20 @@ export class PromptQueue {
   }
 
   /** The slot of one prompt, which waits until the signal aborts. */
-  of(who: Pick<Turn, 'id' | 'person'>, signal: AbortSignal): PromptSlot {
+  of(who: Pick<Ticket, 'id' | 'person'>, signal: AbortSignal): PromptSlot {
     return {
       enter: (model) => {
         this.#restored.delete(who.id)
-        const turn = { ...who, model }
-        return this.#turns.ask(turn, this.#clock()) ? undefined : this.#wait(turn, signal)
+        const ticket = { ...who, model }
+        return this.#scheduler.ask(ticket, this.#clock()) ? undefined : this.#wait(ticket, signal)
       },
       refused: (model, waitMs) => {
-        this.#turns.refused({ ...who, model }, this.#clock() + waitMs)
+        this.#scheduler.refused({ ...who, model }, this.#clock() + waitMs)
         this.#admit()
       },
       answered: (model, well) => {
-        if (!this.#turns.isThrottled(model)) return
-        this.#turns.answered({ ...who, model }, well)
+        if (!this.#scheduler.isThrottled(model)) return
+        this.#scheduler.answered({ ...who, model }, well)
         this.#admit()
       },
     }
@@ -124,7 +124,7 @@ export class PromptQueue {
   /** The prompt has ended, or waits for a person: its place is free. */
   leave(id: string): void {
     if (this.#leaving.aborted) return
-    this.#turns.leave(id)
+    this.#scheduler.leave(id)
     this.#unstore(id)
     this.#admit()
   }
@@ -139,14 +139,14 @@ export class PromptQueue {
   }
 
   /** Prompts that may run at once; undefined: no limit. */
-  get places(): number | undefined {
-    const { places } = this.#turns
-    return Number.isFinite(places) ? places : undefined
+  get slots(): number | undefined {
+    const { slots } = this.#scheduler
+    return Number.isFinite(slots) ? slots : undefined
   }
 
   /** Prompts that have a place or wait for one. */
   get size(): number {
-    return this.#turns.held + this.#turns.size
+    return this.#scheduler.held + this.#scheduler.size
   }
 
   /** Resolves when what was to be kept is stored. */
@@ -154,16 +154,16 @@ export class PromptQueue {
     return this.#writes
   }
 
-  async *#wait(turn: Turn, signal: AbortSignal): AsyncGenerator<QueueWait, void> {
+  async *#wait(ticket: Ticket, signal: AbortSignal): AsyncGenerator<QueueWait, void> {
     const waiter: Waiter = {
-      turn,
+      ticket,
       state: { place: 0, of: 0, why: 'places' },
       until: undefined,
-      granted: this.#turns.joinedAt(turn.id) === undefined,
+      granted: this.#scheduler.joinedAt(ticket.id) === undefined,
       changed: Promise.withResolvers(),
     }
-    this.#waiters.set(turn.id, waiter)
-    this.#store(turn)
+    this.#waiters.set(ticket.id, waiter)
+    this.#store(ticket)
     this.#admit()
     try {
       while (!waiter.granted && !signal.aborted) {
@@ -174,8 +174,8 @@ export class PromptQueue {
       }
       if (waiter.granted) yield { ...waiter.state, place: 0, of: 0 }
     } finally {
-      if (this.#waiters.get(turn.id) === waiter) this.#waiters.delete(turn.id)
-      if (!waiter.granted) this.leave(turn.id)
+      if (this.#waiters.get(ticket.id) === waiter) this.#waiters.delete(ticket.id)
+      if (!waiter.granted) this.leave(ticket.id)
     }
   }
 
@@ -186,7 +186,7 @@ export class PromptQueue {
   #admit(): void {
     if (this.#leaving.aborted) return
     const now = this.#clock()
-    for (const { id } of this.#turns.next(now)) {
+    for (const { id } of this.#scheduler.next(now)) {
       this.#stillSince = undefined
       this.#unstore(id)
       const waiter = this.#waiters.get(id)
@@ -195,11 +195,11 @@ export class PromptQueue {
       waiter.granted = true
       waiter.changed.resolve()
     }
-    this.#tell(now)
+    this.#notify(now)
     this.#watch(now)
   }
 
-  #tell(now: number): void {
+  #notify(now: number): void {
     for (const [{ id }, { state, until }] of this.#states(now)) {
       const waiter = this.#waiters.get(id)
       if (waiter === undefined) continue
@@ -219,7 +219,7 @@ export class PromptQueue {
   /** Checks again when something is due, and now and then in any case. */
   #watch(now: number): void {
     clearTimeout(this.#timer)
-    const { size: waiting, held } = this.#turns
+    const { size: waiting, held } = this.#scheduler
     if (waiting === 0) {
       this.#stillSince = undefined
       return
@@ -228,18 +228,20 @@ export class PromptQueue {
     this.#stillSince ??= now
     if (now - this.#stillSince >= STILL_MS && !this.#stillLogged) {
       this.#stillLogged = true
-      const fields = { waiting, held, places: this.places, resting: this.#turns.resting(now) }
+      const fields = { waiting, held, places: this.slots, resting: this.#scheduler.resting(now) }
       this.#log.warn(fields, 'the line of prompts has not moved for ten minutes')
     }
-    const dueIn = Math.max(0, Math.ceil((this.#turns.nextAt(now) ?? Infinity) - now))
+    const dueIn = Math.max(0, Math.ceil((this.#scheduler.nextAt(now) ?? Infinity) - now))
     this.#timer = setTimeout(() => this.#admit(), Math.min(dueIn, WATCH_MS)).unref()
   }
 
-  *#states(now: number): Generator<[Turn, { state: QueueWait; until: number | undefined }]> {
-    const { places: limit } = this
-    const blocked = this.#turns.inOrder().map((turn) => ({ turn, by: this.#turns.blockedBy(turn, now) }))
-    const keyOf = ({ turn, by }: (typeof blocked)[number]): string =>
-      by.why === 'model' ? `model ${turn.model}` : by.why
+  *#states(now: number): Generator<[Ticket, { state: QueueWait; until: number | undefined }]> {
+    const { slots: limit } = this
+    const blocked = this.#scheduler
+      .inOrder()
+      .map((ticket) => ({ ticket, by: this.#scheduler.blockedBy(ticket, now) }))
+    const keyOf = ({ ticket, by }: (typeof blocked)[number]): string =>
+      by.why === 'model' ? `model ${ticket.model}` : by.why
     const counts = new Map<string, number>()
     for (const one of blocked) counts.set(keyOf(one), (counts.get(keyOf(one)) ?? 0) + 1)
     const before = new Map<string, number>()
@@ -248,21 +250,21 @@ export class PromptQueue {
       const place = (before.get(key) ?? 0) + 1
       before.set(key, place)
       const of = counts.get(key) ?? place
-      const { turn, by } = one
+      const { ticket, by } = one
       if (by.why === 'model')
-        yield [turn, { state: { place, of, why: by.why, model: turn.model }, until: by.until }]
-      else yield [turn, { state: { place, of, why: by.why, limit }, until: undefined }]
+        yield [ticket, { state: { place, of, why: by.why, model: ticket.model }, until: by.until }]
+      else yield [ticket, { state: { place, of, why: by.why, limit }, until: undefined }]
     }
   }
 
   // ── Over a restart
 
-  #store({ id, person, model }: Turn): void {
+  #store({ id, person, model }: Ticket): void {
     const rows = this.#rows
-    const joined = this.#turns.joinedAt(id)
+    const joined = this.#scheduler.joinedAt(id)
     if (rows === undefined || joined === undefined) return
     this.#stored.set(id, person)
-    const served = this.#turns.servedAt(person)
+    const served = this.#scheduler.servedAt(person)
     this.#write(() => rows.put({ promptId: id, person, model, joined, served }))
   }
 
@@ -271,7 +273,7 @@ export class PromptQueue {
     const person = this.#stored.get(id)
     if (rows === undefined || person === undefined) return
     this.#stored.delete(id)
-    const served = this.#turns.servedAt(person)
+    const served = this.#scheduler.servedAt(person)
     this.#write(() => rows.remove(id, person, served))
   }
 

@@ -11,18 +11,18 @@ import type { PromptQueue } from './prompt-queue.ts'
 /** Milliseconds between two tries of the one in front. */
 const RETRY_MS = 1_000
 
-interface SandboxLineParts {
+interface SandboxQueueParts {
   /** Sandboxes that may run at once; undefined: their memory is what is limited. */
   limit: number | undefined
   acquire: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   /** Whether this user's sandbox runs already. */
   connected: (userId: string) => Promise<Sandbox | undefined>
-  line: PromptQueue
+  queue: PromptQueue
   retryMs?: number
 }
 
 export class SandboxQueue {
-  readonly #parts: SandboxLineParts
+  readonly #parts: SandboxQueueParts
   #count = 0
   /**
    * Signals of people who wait: aborted when one call of theirs has the sandbox, for their other
@@ -30,8 +30,8 @@ export class SandboxQueue {
    */
   readonly #ready = new Map<string, AbortController>()
 
-  /** `line` has one place: who holds it tries. */
-  constructor(parts: SandboxLineParts) {
+  /** `queue` has one place: who holds it tries. */
+  constructor(parts: SandboxQueueParts) {
     this.#parts = parts
   }
 
@@ -45,8 +45,8 @@ export class SandboxQueue {
     signal: AbortSignal,
     waiting: (wait: QueueWait) => void = () => undefined,
   ): Promise<Sandbox> {
-    const { acquire, connected, line } = this.#parts
-    if (line.size === 0 || (await connected(userId)) !== undefined) {
+    const { acquire, connected, queue } = this.#parts
+    if (queue.size === 0 || (await connected(userId)) !== undefined) {
       const sandbox = await unlessFull(acquire(userId, signal))
       if (sandbox !== undefined) return sandbox
     }
@@ -54,11 +54,11 @@ export class SandboxQueue {
   }
 
   async #wait(userId: string, signal: AbortSignal, waiting: (wait: QueueWait) => void): Promise<Sandbox> {
-    const { acquire, line, limit, retryMs = RETRY_MS } = this.#parts
+    const { acquire, queue, limit, retryMs = RETRY_MS } = this.#parts
     const ready = this.#ready.get(userId) ?? new AbortController()
     this.#ready.set(userId, ready)
     const id = `${++this.#count}`
-    const place = line.of({ id, person: userId }, AbortSignal.any([signal, ready.signal]))
+    const slot = queue.of({ id, person: userId }, AbortSignal.any([signal, ready.signal]))
     let shown = ''
     const show = (at: number, of: number): void => {
       const words = `${at} ${of}`
@@ -67,7 +67,7 @@ export class SandboxQueue {
     }
     try {
       // The one that tries is before all of the line.
-      for await (const wait of place.enter('') ?? []) if (wait.place > 0) show(wait.place + 1, wait.of + 1)
+      for await (const wait of slot.enter('') ?? []) if (wait.place > 0) show(wait.place + 1, wait.of + 1)
       for (;;) {
         signal.throwIfAborted()
         const sandbox = await unlessFull(acquire(userId, signal))
@@ -76,11 +76,11 @@ export class SandboxQueue {
           ready.abort()
           return sandbox
         }
-        show(1, line.size)
+        show(1, queue.size)
         await sleep(retryMs, undefined, { signal })
       }
     } finally {
-      line.leave(id)
+      queue.leave(id)
       show(0, 0)
     }
   }

@@ -14,7 +14,7 @@ export async function* acquireSlot(
   model: Model,
   refused = false,
 ): AsyncGenerator<EventGroup, 'taken' | 'left'> {
-  const waits = ctx.line?.enter(model.name)
+  const waits = ctx.slot?.enter(model.name)
   if (waits === undefined) return 'taken'
   let shown = false
   for await (const wait of waits) {

@@ -71,11 +71,11 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
     try {
       const request = { messages: checked.messages, tools: ctx.tools }
       const answer = yield* streamAnswer(model, request, signal, (piece) => {
-        if (!answers) ctx.line?.answered(model.name, true)
+        if (!answers) ctx.slot?.answered(model.name, true)
         answers = true
         return shown(speech, piece)
       })
-      if (!answers) ctx.line?.answered(model.name, true)
+      if (!answers) ctx.slot?.answered(model.name, true)
       const read = yield* readWrittenCall(ctx, turn, model, speech, answer, written++)
       if (read !== 'again') return read ?? answered(ctx, turn, model, speech, answer)
     } catch (error) {
@@ -194,12 +194,12 @@ async function* afterFailure(
   yield* speech.withdraw(errorClass)
   const verdict = retryVerdict(error, attempt, ctx.retry)
   // Everybody who asks this model waits in one line, in place of each trying again.
-  const refused = verdict.again && errorClass === 'rate_limit' && ctx.line !== undefined
-  if (!refused) ctx.line?.answered(model.name, false)
+  const refused = verdict.again && errorClass === 'rate_limit' && ctx.slot !== undefined
+  if (!refused) ctx.slot?.answered(model.name, false)
   let next = attempt
   if (verdict.again) {
     yield [waited(ctx, turn, errorClass, attempt, verdict.waitMs)]
-    if (refused) ctx.line?.refused(model.name, verdict.waitMs)
+    if (refused) ctx.slot?.refused(model.name, verdict.waitMs)
     else await pause(verdict.waitMs, signal)
   } else if (yield* mended(ctx, turn, model, messages, error)) {
     next = 0

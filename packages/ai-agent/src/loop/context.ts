@@ -40,7 +40,7 @@ export interface LoopContext {
   pollJobs?: (jobs: readonly Job[]) => ReturnType<PollJobs>
   retry: RetryRules
   /** The queue in which the prompt waits for its slot. Absent: it always has one. */
-  line?: PromptSlot | undefined
+  slot?: PromptSlot | undefined
   /** Aborted by Stop. `signal.reason` is `'cancelled'` or `'interrupted'`. */
   signal: AbortSignal
   /** A fixed text for a Stop. */

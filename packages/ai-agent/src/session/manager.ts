@@ -63,7 +63,7 @@ export class SessionManager {
     const ending = this.#ending.signal
     this.#sessions = new LoadedSessions(
       { ...parts, ending },
-      (userId, summary) => this.shares.tell({ userId, summary }),
+      (userId, summary) => this.shares.publish({ userId, summary }),
       undefined,
       async (session) => {
         // Authors of queued messages may have lost their share while no process ran.
@@ -99,7 +99,7 @@ export class SessionManager {
       first,
     )
     const session = await this.#sessions.loadAndResume(row)
-    this.shares.tell({ userId, summary: session.summary() })
+    this.shares.publish({ userId, summary: session.summary() })
     return session
   }
 
@@ -201,7 +201,7 @@ export class SessionManager {
     if (project !== undefined)
       await store.chats.mark(userId, { sessionIds: [id], project: project.id }, now())
     const session = await this.#sessions.loadAndResume(row)
-    this.shares.tell({ userId, summary: session.summary() })
+    this.shares.publish({ userId, summary: session.summary() })
     return session
   }
 
@@ -223,7 +223,7 @@ export class SessionManager {
     await store.chats.mark(who.id, marks, now())
     for (const row of rows) {
       const summary = (await this.#sessions.peek(row.id))?.summary() ?? toSessionSummary(row)
-      this.shares.tell({ userId: row.userId, summary })
+      this.shares.publish({ userId: row.userId, summary })
     }
   }
 
@@ -245,12 +245,12 @@ export class SessionManager {
    * theirs it says which session it is.
    */
   async runningPrompts(userId: string): Promise<RunningPrompt[]> {
-    const inLine = new Map(this.#parts.line?.view().map(({ promptId, wait }) => [promptId, wait]))
+    const queued = new Map(this.#parts.promptQueue?.view().map(({ promptId, wait }) => [promptId, wait]))
     return (await this.#sessions.all())
       .flatMap((session) => {
         const prompt = session.runningPrompt
         if (prompt === undefined) return []
-        const line = inLine.get(prompt.promptId)
+        const line = queued.get(prompt.promptId)
         const waits = line === undefined ? prompt : { ...prompt, doing: 'line' as const, line }
         if (session.userId !== userId) return [waits]
         return [{ ...waits, sessionId: session.id, title: session.summary().title }]

@@ -68,7 +68,7 @@ export interface RunnerParts {
    * External access of this session's commands, as the end of a sentence; undefined: none. Absent:
    * unknown, and mode `auto` is as `auto-edit`.
    */
-  beyond?: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
+  externalAccess?: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
   /** People's secrets. Absent: none can be stored. */
   secrets?: Pick<UserSecrets, 'get' | 'set'>
   /** Whether this user was removed: nothing of theirs begins or is resumed. Absent: none was. */
@@ -89,7 +89,7 @@ export interface RunnerParts {
   /** Counts prompts. */
   metrics?: AgentMetrics
   /** The queue of prompts. Absent: there is room for all. */
-  line?: PromptQueue
+  promptQueue?: PromptQueue
   maxTurns: number
   /** The highest mode that is set for this user. Absent, or undefined: all. */
   modeCeilingOf?: (userId: string) => Mode | undefined

@@ -48,7 +48,7 @@ const prompt = fc.record({
   person: fc.nat(2),
   model: fc.nat(1),
   refusals: fc.array(fc.constantFrom(0, 1, 5, 40), { maxLength: 3 }),
-  tellsEnd: fc.boolean(),
+  notifiesEnd: fc.boolean(),
 })
 
 test('whatever the clock does between two reads, every prompt goes in the end', async () => {
@@ -60,21 +60,24 @@ test('whatever the clock does between two reads, every prompt goes in the end', 
       async (steps, most, prompts) => {
         const { clock, pass } = steppingClock(steps)
         const { log, warned } = warnings()
-        const line = new PromptQueue({ places: most, leaving: new AbortController().signal, clock, log })
+        const queue = new PromptQueue({ slots: most, leaving: new AbortController().signal, clock, log })
         const seen: QueueWait[] = []
         let ended = 0
-        const run = async ({ person, model: m, refusals, tellsEnd }: (typeof prompts)[number], n: number) => {
+        const run = async (
+          { person, model: m, refusals, notifiesEnd }: (typeof prompts)[number],
+          n: number,
+        ) => {
           const model = `model ${m}`
           const id = `p${n}`
-          const place = line.of({ id, person: `person ${person}` }, new AbortController().signal)
+          const place = queue.of({ id, person: `person ${person}` }, new AbortController().signal)
           for (const rest of [...refusals, undefined]) {
             for await (const wait of place.enter(model) ?? []) seen.push(wait)
             // A request takes a moment.
             await Promise.resolve()
-            if (rest === undefined) place.answered(model, tellsEnd)
+            if (rest === undefined) place.answered(model, notifiesEnd)
             else place.refused(model, rest)
           }
-          line.leave(id)
+          queue.leave(id)
           ended++
         }
         const all = prompts.map((one, n) => run(one, n))
@@ -92,13 +95,13 @@ test('whatever the clock does between two reads, every prompt goes in the end', 
 
 test('a rest longer than a timer may be is waited for without spinning', async () => {
   const { clock, pass, reads } = steppingClock([0])
-  const line = new PromptQueue({
-    places: undefined,
+  const queue = new PromptQueue({
+    slots: undefined,
     leaving: new AbortController().signal,
     clock,
     log: warnings().log,
   })
-  const [first, second] = ['a', 'b'].map((id) => line.of({ id, person: id }, new AbortController().signal))
+  const [first, second] = ['a', 'b'].map((id) => queue.of({ id, person: id }, new AbortController().signal))
   const month = 30 * 24 * 60 * 60_000
   expect(first?.enter('m')).toBeUndefined()
   first?.refused('m', month)
@@ -115,8 +118,8 @@ test('a rest longer than a timer may be is waited for without spinning', async (
 test('a line that does not move is logged once, with what it waits for', async () => {
   const { clock, pass } = steppingClock([0])
   const { log, warned } = warnings()
-  const line = new PromptQueue({ places: 1, leaving: new AbortController().signal, clock, log })
-  const [holder, waiter] = ['a', 'b'].map((id) => line.of({ id, person: id }, new AbortController().signal))
+  const queue = new PromptQueue({ slots: 1, leaving: new AbortController().signal, clock, log })
+  const [holder, waiter] = ['a', 'b'].map((id) => queue.of({ id, person: id }, new AbortController().signal))
   expect(holder?.enter('m')).toBeUndefined()
   const waits = waiter?.enter('m')
   await waits?.next()
@@ -129,7 +132,7 @@ test('a line that does not move is logged once, with what it waits for', async (
       message: 'the line of prompts has not moved for ten minutes',
     },
   ])
-  line.leave('a')
+  queue.leave('a')
   expect((await waits?.next())?.value).toMatchObject({ place: 0 })
   expect(vi.getTimerCount()).toBe(0)
 })

@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { campaign, extent, randomFrom } from '../../../../test/campaign.ts'
 import { PromptQueue } from '../../src/limits/prompt-queue.ts'
-import { type Turn, FairScheduler } from '../../src/limits/fair-scheduler.ts'
+import { type Ticket, FairScheduler } from '../../src/limits/fair-scheduler.ts'
 import { AgentBench } from '../support/agent-fixture.ts'
 import { type RecordedRequest, textAnswer } from '../support/fake-provider.ts'
 
@@ -17,7 +17,7 @@ const PLACES = 8
 const OTHERS_ASK = 4
 
 interface Comes {
-  turn: Turn
+  turn: Ticket
   at: number
   takes: number
 }
@@ -42,9 +42,9 @@ function waits(seed: string, greedy: boolean): number[] {
   const long = new Map<string, number>()
   const cameAt = new Map<string, number>()
   const thinks = randomFrom(`${seed} thinks`)
-  const ends: { turn: Turn; at: number }[] = []
+  const ends: { turn: Ticket; at: number }[] = []
   const waited: number[] = []
-  const go = (turn: Turn, now: number): void => {
+  const go = (turn: Ticket, now: number): void => {
     if (Number(turn.person) >= GREEDY) waited.push(now - (cameAt.get(turn.id) ?? now))
     ends.push({ turn, at: now + (long.get(turn.id) ?? 0) })
   }
@@ -113,8 +113,8 @@ test('with a real agent no other waits for more than one prompt of each of the f
   const core = await bench.core({
     wrap: (parts) => ({
       ...parts,
-      line: new PromptQueue({
-        places: 2,
+      promptQueue: new PromptQueue({
+        slots: 2,
         rows: parts.store.promptQueue,
         leaving: leaving.signal,
         log: parts.log,

@@ -39,7 +39,7 @@ async function onCore(
   const core = await bench.core({
     tools: [tool.tool],
     wrap: (parts) => {
-      const line = new PromptQueue({ places: 1, leaving: parts.leaving, log: parts.log })
+      const line = new PromptQueue({ slots: 1, leaving: parts.leaving, log: parts.log })
       return { ...parts, store, line }
     },
   })

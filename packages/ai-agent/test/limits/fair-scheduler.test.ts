@@ -1,9 +1,9 @@
 /** The order of turns: drawn comings and goings, and what must hold whatever they are. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Turn, FairScheduler } from '../../src/limits/fair-scheduler.ts'
+import { type Ticket, FairScheduler } from '../../src/limits/fair-scheduler.ts'
 
-const turn = (id: string, person: string, model = 'm'): Turn => ({ id, person, model })
+const turn = (id: string, person: string, model = 'm'): Ticket => ({ id, person, model })
 
 test('where there is room a prompt goes at once', () => {
   const turns = new FairScheduler(2)
@@ -80,13 +80,13 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 function walk(
   places: number,
   all: readonly Step[],
-  seen: (turns: FairScheduler, gone: Turn) => void,
+  seen: (turns: FairScheduler, gone: Ticket) => void,
 ): FairScheduler {
   const turns = new FairScheduler(places)
-  const running = new Map<string, Turn>()
+  const running = new Map<string, Ticket>()
   let now = 0
   let made = 0
-  const go = (one: Turn): void => {
+  const go = (one: Ticket): void => {
     running.set(one.id, one)
     seen(turns, one)
   }
@@ -154,7 +154,7 @@ describe('whatever comes and goes', () => {
   test('all that waits goes in the end', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 4 }), steps, (places, all) => {
-        const running = new Map<string, Turn>()
+        const running = new Map<string, Ticket>()
         const turns = walk(places, all, (_, one) => running.set(one.id, one))
         for (let round = 0; turns.size > 0; round++) {
           expect(round).toBeLessThan(500)

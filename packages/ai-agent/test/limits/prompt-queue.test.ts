@@ -1,4 +1,4 @@
-/** The line in a real session manager: places, a model that refuses, Stop, a restart. */
+/** The prompt queue in a real session manager: slots, a model that refuses, Stop, a restart. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sandlotEventOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import { queueText } from '@sandlot/shared/chat/queue-wait'
@@ -8,37 +8,41 @@ import type { Session } from '../../src/session/session.ts'
 import { AgentBench, type Core, heldTool, whenEvent } from '../support/agent-fixture.ts'
 import { errorAnswer, type Scripted, textAnswer, toolCalls } from '../support/fake-provider.ts'
 
-interface WithLine {
+interface WithQueue {
   core: Core
-  line: PromptQueue
+  queue: PromptQueue
   leave: () => Promise<void>
 }
 
-/** A core whose prompts take turns for so many places. */
-async function withLine(
+/** A core whose prompts take turns for so many slots. */
+async function withQueue(
   bench: AgentBench,
   places?: number,
   tool = heldTool('held', true),
-): Promise<WithLine> {
+): Promise<WithQueue> {
   const leaving = new AbortController()
-  let line: PromptQueue | undefined
+  let queue: PromptQueue | undefined
   const core = await bench.core({
     tools: [tool.tool],
     wrap: (parts) => {
-      line = new PromptQueue({
-        places,
+      queue = new PromptQueue({
+        slots: places,
         rows: parts.store.promptQueue,
         leaving: leaving.signal,
         log: parts.log,
       })
-      return { ...parts, line, retry: { attempts: 4, baseMs: 1, capMs: 4, longestWaitMs: 5_000 } }
+      return {
+        ...parts,
+        promptQueue: queue,
+        retry: { attempts: 4, baseMs: 1, capMs: 4, longestWaitMs: 5_000 },
+      }
     },
   })
-  if (line === undefined) throw new Error('no line was made')
-  const made = line
+  if (queue === undefined) throw new Error('no queue was made')
+  const made = queue
   return {
     core,
-    line,
+    queue,
     leave: async () => {
       leaving.abort()
       await made.settled()
@@ -50,7 +54,7 @@ async function withLine(
 const sessionOf = (core: Core, userId: string, mode: 'yolo' | 'manual' = 'yolo'): Promise<Session> =>
   core.manager.create({ userId, cwd: '/workspace', mode })
 
-const inLine = (place: number) => (event: SessionEvent) => {
+const queuedAt = (place: number) => (event: SessionEvent) => {
   const happened = sandlotEventOf(event)
   return happened?.type === 'line_waited' && happened.place === place
 }
@@ -73,7 +77,7 @@ const lastWords = (bench: AgentBench): unknown[] =>
 test('who waits sees its place and why; Stop leaves the line; the next moves up', async () => {
   const first = heldAnswer('First.')
   await using bench = await AgentBench.start([first.answer, textAnswer('Third.')])
-  const { core, line } = await withLine(bench, 1)
+  const { core, queue } = await withQueue(bench, 1)
   const [a, b, c] = [
     await sessionOf(core, 'ada'),
     await sessionOf(core, 'bob'),
@@ -82,13 +86,13 @@ test('who waits sees its place and why; Stop leaves the line; the next moves up'
   const one = await a.prompt('one')
   await first.asked
   const two = await b.prompt('two')
-  const event = await whenEvent(b, inLine(1))
+  const event = await whenEvent(b, queuedAt(1))
   expect(sandlotEventOf(event)).toMatchObject({ place: 1, of: 1, why: 'places', limit: 1 })
   const three = await c.prompt('three')
-  await whenEvent(c, inLine(2))
-  // Later readers see it too.
-  expect(b.subscribe(0).catchUp.some(inLine(1))).toBe(true)
-  expect(line.view().map(({ wait }) => queueText(wait))).toEqual([
+  await whenEvent(c, queuedAt(2))
+  // Whoever comes to look later sees it too.
+  expect(b.subscribe(0).catchUp.some(queuedAt(1))).toBe(true)
+  expect(queue.view().map(({ wait }) => queueText(wait))).toEqual([
     '1st in line: the one place is taken',
     '2nd in line: the one place is taken',
   ])
@@ -97,12 +101,12 @@ test('who waits sees its place and why; Stop leaves the line; the next moves up'
     reason: 'cancelled',
     text: 'Stopped while it waited in line: nothing of it was begun.',
   })
-  await whenEvent(c, inLine(1))
+  await whenEvent(c, queuedAt(1))
   first.release()
   expect(await one.done).toMatchObject({ reason: 'completed' })
   expect(await three.done).toMatchObject({ reason: 'completed' })
   expect(lastWords(bench)).toEqual(['one', 'three'])
-  await line.settled()
+  await queue.settled()
   expect(await core.store.promptQueue.all()).toEqual([])
 })
 
@@ -113,7 +117,7 @@ test('a prompt that waits for a person gives its place to others', async () => {
     textAnswer('Meanwhile.'),
     textAnswer('Done.'),
   ])
-  const { core } = await withLine(bench, 1, tool)
+  const { core } = await withQueue(bench, 1, tool)
   const [a, b] = [await sessionOf(core, 'ada', 'manual'), await sessionOf(core, 'bob')]
   const one = await a.prompt('one')
   await whenEvent(a, (event) => sandlotEventOf(event)?.type === 'approval_asked')
@@ -131,7 +135,7 @@ test('a model that refuses gets one request after its rest, and then everybodyâ€
     refusal,
     ...['1', '2', '3', '4'].map((words) => textAnswer(words)),
   ])
-  const { core } = await withLine(bench)
+  const { core } = await withQueue(bench)
   const sessions = await Promise.all(['ada', 'bob', 'cleo', 'dan'].map((name) => sessionOf(core, name)))
   const [a, ...others] = sessions
   if (a === undefined) throw new Error('no session')
@@ -141,7 +145,7 @@ test('a model that refuses gets one request after its rest, and then everybodyâ€
   const rest = await Promise.all(others.map((session) => session.prompt(session.userId)))
   const [b] = others
   if (b === undefined) throw new Error('no session')
-  const event = sandlotEventOf(await whenEvent(b, inLine(2)))
+  const event = sandlotEventOf(await whenEvent(b, queuedAt(2)))
   expect(event).toMatchObject({ why: 'model', model: 'fake' })
   expect(bench.provider.requests).toHaveLength(1)
   for (const { done } of [one, ...rest]) expect(await done).toMatchObject({ reason: 'completed' })
@@ -153,7 +157,7 @@ test('a model that refuses gets one request after its rest, and then everybodyâ€
 test('a restart keeps the line: what ran goes on, then what waited, by turns', async () => {
   const first = heldAnswer('never')
   await using bench = await AgentBench.start([first.answer])
-  const before = await withLine(bench, 1)
+  const before = await withQueue(bench, 1)
   const names = ['ada', 'ada', 'ada', 'bob', 'cleo', 'bob']
   for (const [place, name] of names.entries()) {
     const session = await sessionOf(before.core, name)
@@ -161,19 +165,19 @@ test('a restart keeps the line: what ran goes on, then what waited, by turns', a
     if (place === 0) await first.asked
     else await whenEvent(session, (event) => sandlotEventOf(event)?.type === 'line_waited')
   }
-  const order = before.line.view().map(({ promptId }) => promptId)
+  const order = before.queue.view().map(({ promptId }) => promptId)
   await before.leave()
   first.release()
 
   const asked = bench.provider.requests.length
   const gates = names.map((_, place) => heldAnswer(`answer ${place}`))
   bench.provider.add(...gates.map(({ answer }) => answer))
-  const after = await withLine(bench, 1)
+  const after = await withQueue(bench, 1)
   const unfinished = await after.core.store.unfinished()
-  await after.line.restore(
+  await after.queue.restore(
     unfinished.map(({ runningPromptId, userId }) => ({ promptId: runningPromptId ?? '', person: userId })),
   )
-  expect(after.line.view().map(({ promptId }) => promptId)).toEqual(order)
+  expect(after.queue.view().map(({ promptId }) => promptId)).toEqual(order)
   expect(await after.core.manager.resumeUnfinished()).toBe(6)
   for (const gate of gates) {
     await gate.asked
@@ -181,19 +185,19 @@ test('a restart keeps the line: what ran goes on, then what waited, by turns', a
   }
   while ((await after.core.store.unfinished()).length > 0) await sleep(5)
   expect(lastWords(bench).slice(asked)).toEqual(['ada 0', 'bob 3', 'cleo 4', 'ada 1', 'bob 5', 'ada 2'])
-  await after.line.settled()
+  await after.queue.settled()
   expect(await after.core.store.promptQueue.all()).toEqual([])
 })
 
 test('an administrator sees what runs and what waits, and stops it; no text of it is shown', async () => {
   const first = heldAnswer('First.')
   await using bench = await AgentBench.start([first.answer])
-  const { core } = await withLine(bench, 1)
+  const { core } = await withQueue(bench, 1)
   const [a, b] = [await sessionOf(core, 'ada'), await sessionOf(core, 'bob')]
   const one = await a.prompt('a secret plan')
   await first.asked
   const two = await b.prompt('another')
-  await whenEvent(b, inLine(1))
+  await whenEvent(b, queuedAt(1))
   const seen = await core.manager.runningPrompts('root')
   expect(seen).toMatchObject([
     { person: 'ada', doing: 'model', tools: [], model: 'fake' },

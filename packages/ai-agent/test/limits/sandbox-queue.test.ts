@@ -16,30 +16,34 @@ function host(places: number) {
     return { bootId: userId } as Sandbox
   }
   const log = { info: () => undefined, warn: () => undefined }
-  const line = new SandboxQueue({
+  const queue = new SandboxQueue({
     limit: places,
     acquire,
     connected: async (userId) => (running.has(userId) ? acquire(userId) : undefined),
-    line: new PromptQueue({ places: 1, leaving: new AbortController().signal, log }),
+    queue: new PromptQueue({ slots: 1, leaving: new AbortController().signal, log }),
     retryMs: 5,
   })
-  return { line, running, order }
+  return { queue, running, order }
 }
 
 const never = new AbortController().signal
 
 test('where the host is full people take turns for a sandbox, and say where they stand', async () => {
-  const { line, running, order } = host(1)
-  await line.acquire('ada', never)
+  const { queue, running, order } = host(1)
+  await queue.acquire('ada', never)
   const words: Record<string, string[]> = {}
   const wait = (name: string): Promise<Sandbox> =>
-    line.acquire(name, never, (at) => void (words[name] ??= []).push(at.place === 0 ? 'gone' : queueText(at)))
+    queue.acquire(
+      name,
+      never,
+      (at) => void (words[name] ??= []).push(at.place === 0 ? 'gone' : queueText(at)),
+    )
   const bob = wait('bob')
   await expect.poll(() => words['bob']).toEqual(['1st in line: the one sandbox is in use'])
   const [again, cleo] = [wait('bob'), wait('cleo')]
   await expect.poll(() => words['cleo']).toEqual(['2nd in line: the one sandbox is in use'])
   // A prompt with a slot needs none.
-  await line.acquire('ada', never)
+  await queue.acquire('ada', never)
   running.delete('ada')
   expect(await Promise.all([bob, again])).toHaveLength(2)
   running.delete('bob')
@@ -49,12 +53,12 @@ test('where the host is full people take turns for a sandbox, and say where they
 })
 
 test('a Stop leaves the line at once, and the next moves up', async () => {
-  const { line, running } = host(1)
-  await line.acquire('ada', never)
+  const { queue, running } = host(1)
+  await queue.acquire('ada', never)
   const stop = new AbortController()
-  const bob = line.acquire('bob', stop.signal)
+  const bob = queue.acquire('bob', stop.signal)
   const places: number[] = []
-  const cleo = line.acquire('cleo', never, ({ place }) => void places.push(place))
+  const cleo = queue.acquire('cleo', never, ({ place }) => void places.push(place))
   await expect.poll(() => places).toEqual([2])
   stop.abort('cancelled')
   await expect(bob).rejects.toBeDefined()
