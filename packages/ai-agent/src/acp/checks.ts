@@ -8,7 +8,7 @@ import { dataFolderCheck, modelCheck, nodeCheck } from '@sandlot/shared/node/che
 
 type EnginePlace = Pick<Parameters<typeof examineEngine>[0], 'dockerHost' | 'tls' | 'runtime'>
 
-interface Looked {
+interface CheckParts {
   /** The agent’s configuration. */
   config: {
     dataFolder: string
@@ -22,7 +22,7 @@ interface Looked {
 }
 
 /** Makes nothing, and never rejects. */
-export async function agentChecks({ config, model, ownerless }: Looked): Promise<Finding[]> {
+export async function agentChecks({ config, model, ownerless }: CheckParts): Promise<Finding[]> {
   const { backend, dockerHost, tls, images, runtime } = config.sandbox
   const { isolates, needsEngine } = SANDBOX_BACKENDS[backend]
   const [engine, leftovers] = await Promise.all([

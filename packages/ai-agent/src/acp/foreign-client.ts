@@ -148,11 +148,11 @@ function sandlotEvent(
   const happened = sandlotEventOf(event)
   if (happened?.type === 'compacted' && compaction === true) {
     const { summary } = happened
-    const told = summary === '' ? {} : { summary: [{ type: 'text' as const, text: summary }] }
+    const content = summary === '' ? {} : { summary: [{ type: 'text' as const, text: summary }] }
     const compactionId = `compaction_${metaOf(event).seq ?? 0}`
     return {
       state,
-      updates: [{ sessionUpdate: 'compaction_update', compactionId, status: 'completed', ...told }],
+      updates: [{ sessionUpdate: 'compaction_update', compactionId, status: 'completed', ...content }],
     }
   }
   // A requested compaction gets an answer.

@@ -81,7 +81,7 @@ export interface AcpServerParts {
   shell?: {
     terminals: Terminals
     execs: Execs
-    desk: SandboxAdmin
+    sandboxAdmin: SandboxAdmin
     streams: ByteStreams
     /** The user's sandbox if it is awake; it is not started for it. */
     connected: (userId: string) => Promise<Sandbox | undefined>

@@ -29,7 +29,7 @@ export interface Judgement {
 /** By what `auto` decides beside rules. Without it `auto` asks as `auto-edit` does. */
 export interface ExternalAccess {
   /** External access of commands, as the end of a sentence; undefined: none. */
-  beyond: string | undefined
+  externalAccess: string | undefined
   /** Keys of the losses that git does not make good. Absent: not looked up. */
   lost?: ReadonlySet<string> | undefined
 }
@@ -42,11 +42,11 @@ export function judge(
   request: CallRequest,
   rules: readonly Rule[],
   mode: Mode,
-  reach?: ExternalAccess,
+  external?: ExternalAccess,
 ): Judgement {
   const judged = partsOf(request).map((part) => ({
     part,
-    ...judgePart(part, request, rules, { mode, reach }),
+    ...judgePart(part, request, rules, { mode, external }),
   }))
   const level = Math.max(0, ...judged.map(({ verdict }) => VERDICTS.indexOf(verdict)))
   const verdict = VERDICTS[level] ?? 'block'
@@ -84,7 +84,7 @@ function judgePart(
   part: Part,
   request: CallRequest,
   rules: readonly Rule[],
-  { mode, reach }: { mode: Mode; reach: ExternalAccess | undefined },
+  { mode, external }: { mode: Mode; external: ExternalAccess | undefined },
 ): PartVerdict {
   if (part.block !== undefined) return { verdict: 'block', because: part.block }
   const hidden = deniedThroughLink(part, request, rules)
@@ -95,19 +95,19 @@ function judgePart(
       if (rule.effect !== effect) continue
       const answer = concerns(rule.match, part, request)
       if (answer === 'no') continue
-      const told = { because: ruleWords(rule, answer), ruleId: rule.id, byRule: true } as const
-      if (answer === 'yes') return { verdict: effect, ...told }
-      doubt ??= { verdict: 'ask', ...told }
+      const ruling = { because: ruleWords(rule, answer), ruleId: rule.id, byRule: true } as const
+      if (answer === 'yes') return { verdict: effect, ...ruling }
+      doubt ??= { verdict: 'ask', ...ruling }
     }
   }
   if (doubt !== undefined) return doubt
   const allowing = rules.find((rule) => rule.effect === 'allow' && covers(rule.match, part, request))
   if (allowing !== undefined)
     return { verdict: 'allow', because: ruleWords(allowing, 'yes'), ruleId: allowing.id }
-  if (mode !== 'yolo' && part.usual === 'read') return judgeRead(part, reach?.lost)
+  if (mode !== 'yolo' && part.usual === 'read') return judgeRead(part, external?.lost)
   if (runsIn(mode, part)) return { verdict: 'allow' }
-  return mode === 'auto' && reach !== undefined && part.usual === 'act'
-    ? judgeInAuto(part, request, reach)
+  return mode === 'auto' && external !== undefined && part.usual === 'act'
+    ? judgeInAuto(part, request, external)
     : { verdict: 'ask', because: part.because }
 }
 
@@ -119,11 +119,16 @@ function judgeRead({ losses = [] }: Part, lost: ExternalAccess['lost']): PartVer
 }
 
 /** Depends on the sandbox's access, and on whether git holds the files that the part would lose. */
-function judgeInAuto(part: Part, { tool }: CallRequest, { beyond, lost }: ExternalAccess): PartVerdict {
+function judgeInAuto(
+  part: Part,
+  { tool }: CallRequest,
+  { externalAccess, lost }: ExternalAccess,
+): PartVerdict {
   const { subject, because, losses = [] } = part
   if (subject.type === 'tool')
     return { verdict: 'ask', because: tool.includes('::') ? 'is a tool of an MCP server' : because }
-  if (beyond !== undefined) return { verdict: 'ask', because: `${because}, and this sandbox ${beyond}` }
+  if (externalAccess !== undefined)
+    return { verdict: 'ask', because: `${because}, and this sandbox ${externalAccess}` }
   const gone = losses.find((loss) => loss.paths === undefined || lost?.has(lossKey(loss)) === true)
   if (gone !== undefined) return { verdict: 'ask', because: lossWords(gone) }
   if (losses.length > 0 && lost === undefined)

@@ -149,7 +149,7 @@ const WORKSPACE = '/workspace'
  * More wildcards than this say nothing that a reader could check; each costs one pass over a path.
  */
 const MAX_WILDCARDS = 32
-const KEPT = 500
+const MAX_CACHED = 500
 
 type Step = { text: string } | '?' | '*' | '**' | '/**/' | '/**'
 
@@ -192,7 +192,7 @@ function stepsOf(pattern: string): readonly Step[] {
     from = index + token.length
   }
   if (from < absolute.length) steps.push({ text: absolute.slice(from) })
-  if (parsed.size >= KEPT) parsed.clear()
+  if (parsed.size >= MAX_CACHED) parsed.clear()
   parsed.set(pattern, steps)
   return steps
 }

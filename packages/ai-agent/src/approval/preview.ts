@@ -47,22 +47,22 @@ interface Previewed {
 }
 
 /**
- * Each call as the rules judge it now, and as they would with `candidate` among them. `reachOf`:
+ * Each call as the rules judge it now, and as they would with `candidate` among them. `externalAccessOf`:
  * what a session's commands reach now, as of `judge`.
  */
 export async function preview(
   candidate: Rule,
   calls: readonly PastCall[],
   rules: readonly Rule[],
-  reachOf: (sessionId: string) => ExternalAccess | undefined = () => undefined,
+  externalAccessOf: (sessionId: string) => ExternalAccess | undefined = () => undefined,
 ): Promise<Previewed[]> {
   const judged: Previewed[] = []
   for (const call of calls) {
     await pauseWhenDue()
     judged.push({
       call,
-      before: judge(call.request, rules, call.mode, reachOf(call.sessionId)).verdict,
-      after: judge(call.request, [...rules, candidate], call.mode, reachOf(call.sessionId)).verdict,
+      before: judge(call.request, rules, call.mode, externalAccessOf(call.sessionId)).verdict,
+      after: judge(call.request, [...rules, candidate], call.mode, externalAccessOf(call.sessionId)).verdict,
     })
   }
   return judged
@@ -119,7 +119,9 @@ export function savingRules(
 
 /** The widest rule that the question offered to keep; undefined where it took several. */
 function offeredRule(options: readonly PermissionOption[]): RuleMatch | undefined {
-  const kept = options.flatMap(({ remembers }) => (remembers?.scope === 'always' ? [remembers.rules] : []))
-  const [rule, another] = kept.at(-1) ?? []
+  const remembered = options.flatMap(({ remembers }) =>
+    remembers?.scope === 'always' ? [remembers.rules] : [],
+  )
+  const [rule, another] = remembered.at(-1) ?? []
   return another === undefined ? rule : undefined
 }

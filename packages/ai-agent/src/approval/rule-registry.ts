@@ -180,7 +180,7 @@ export function withCachedRules<Store extends Cached>(
   store: Store,
   keeps: (userId: string) => boolean = () => true,
 ): Store & { forgetRules: () => void } {
-  const kept = new Map<string, Promise<Rule[]>>()
+  const cache = new Map<string, Promise<Rule[]>>()
   const forgetAfter = async <T>(change: Promise<T>): Promise<T> => {
     try {
       return await change
@@ -188,12 +188,12 @@ export function withCachedRules<Store extends Cached>(
       // All users': a prompt that ends removes rules, and its user is unknown here.
       // What is being read now is forgotten with the rest, as it may have been read before the
       // change.
-      kept.clear()
+      cache.clear()
     }
   }
   return {
     ...store,
-    forgetRules: () => kept.clear(),
+    forgetRules: () => cache.clear(),
     append: (sessionId, events, effects, ...owned) => {
       const appended = store.append(sessionId, events, effects, ...owned)
       const changes = effects?.rules !== undefined || effects?.runningPromptId !== undefined
@@ -207,14 +207,14 @@ export function withCachedRules<Store extends Cached>(
     rules: {
       ...store.rules,
       list(userId) {
-        const known = kept.get(userId)
+        const known = cache.get(userId)
         if (known !== undefined) return known
         const reading = store.rules.list(userId)
         if (userId !== EVERYBODY && !keeps(userId)) return reading
-        kept.set(userId, reading)
-        for (const [oldest] of kept) if (kept.size > MOST_PEOPLE) kept.delete(oldest)
+        cache.set(userId, reading)
+        for (const [oldest] of cache) if (cache.size > MOST_PEOPLE) cache.delete(oldest)
         reading.catch(() => {
-          if (kept.get(userId) === reading) kept.delete(userId)
+          if (cache.get(userId) === reading) cache.delete(userId)
         })
         return reading
       },

@@ -88,7 +88,7 @@ export async function instructionsFor(
   userId: string,
   { deployment, ofTeam, set = [], ofUser, project, awake }: InstructionSources,
 ): Promise<string> {
-  const [team = '', own, kept, agentsFile] = await Promise.all([
+  const [team = '', own, stored, agentsFile] = await Promise.all([
     ofTeam?.(),
     ofUser(userId),
     project,
@@ -99,9 +99,9 @@ export async function instructionsFor(
     ['From the team', team === '' ? deployment.team : team],
     ...set.map(({ heading, text: said }) => [heading, said] as const),
     ['From the user, for all their conversations', own],
-    ...(kept === undefined
+    ...(stored === undefined
       ? []
-      : [[`From the user, for the project “${kept.name}”`, ofProject(kept)] as const]),
+      : [[`From the user, for the project “${stored.name}”`, ofProject(stored)] as const]),
     ['From AGENTS.md in the workspace', agentsFile],
   ] as const
   return sections

@@ -153,12 +153,12 @@ export async function openSettings(
     now: Date.now,
     log,
   }
-  const book = await SettingsRegistry.open(parts, settingsSeeds(file, limits.written.users))
+  const registry = await SettingsRegistry.open(parts, settingsSeeds(file, limits.written.users))
   const opens = (set: AgentSettings): boolean => set.network?.mode === 'egress'
-  if (egress.allow.length > 0 && !everybody && !book.all.some(({ settings: set }) => opens(set)))
+  if (egress.allow.length > 0 && !everybody && !registry.all.some(({ settings: set }) => opens(set)))
     log.warn(
       {},
       'SANDLOT_EGRESS_ALLOW says nothing: no person has a network (SANDLOT_SANDBOX_NETWORK=egress)',
     )
-  return book
+  return registry
 }

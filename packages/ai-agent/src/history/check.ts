@@ -18,38 +18,38 @@ export function historyProblems(messages: readonly ModelMessage[]): HistoryProbl
   const ids = new Set<string>()
   /** Calls of the last answer that wait for their results, in order. */
   let open: string[] = []
-  const tell = (at: number, problem: string): void => void problems.push({ at, problem })
+  const report = (at: number, problem: string): void => void problems.push({ at, problem })
 
   for (const [at, message] of messages.entries()) {
     if (message.role === 'tool') {
       const expected = open.shift()
       if (expected !== message.callId) {
         const instead = expected === undefined ? 'no call waits for one' : `the next is that of ${expected}`
-        tell(at, `a result of ${message.callId}, but ${instead}`)
+        report(at, `a result of ${message.callId}, but ${instead}`)
         // The rest of the batch is judged by itself.
         if (expected !== undefined) open = open.filter((id) => id !== message.callId)
       }
       continue
     }
-    for (const id of open) tell(at, `the call ${id} has no result before the next message`)
+    for (const id of open) report(at, `the call ${id} has no result before the next message`)
     open = []
-    if (message.role === 'system' && at > 0) tell(at, 'a system message in the middle')
+    if (message.role === 'system' && at > 0) report(at, 'a system message in the middle')
     if (message.role !== 'assistant') continue
-    if (at === 0 || messages[at - 1]?.role === 'system') tell(at, 'an answer to nothing')
-    if (message.calls.length === 0 && message.content.trim() === '') tell(at, 'an answer without words')
+    if (at === 0 || messages[at - 1]?.role === 'system') report(at, 'an answer to nothing')
+    if (message.calls.length === 0 && message.content.trim() === '') report(at, 'an answer without words')
     for (const { id, name, args } of message.calls) {
-      if (id === '') tell(at, 'a call without an id')
-      if (ids.has(id)) tell(at, `the id ${id} belongs to two calls`)
-      if (name === '') tell(at, `the call ${id} has no name`)
-      if (!isJson(args)) tell(at, `the arguments of ${id} are not JSON`)
+      if (id === '') report(at, 'a call without an id')
+      if (ids.has(id)) report(at, `the id ${id} belongs to two calls`)
+      if (name === '') report(at, `the call ${id} has no name`)
+      if (!isJson(args)) report(at, `the arguments of ${id} are not JSON`)
       ids.add(id)
     }
     open = message.calls.map(({ id }) => id)
   }
-  for (const id of open) tell(messages.length, `the call ${id} has no result`)
+  for (const id of open) report(messages.length, `the call ${id} has no result`)
   if (messages.at(-1)?.role === 'assistant' && open.length === 0)
-    tell(messages.length, 'it ends with an answer, so that there is nothing to say')
-  if (!messages.some(({ role }) => role === 'user')) tell(messages.length, 'nothing of the user is in it')
+    report(messages.length, 'it ends with an answer, so that there is nothing to say')
+  if (!messages.some(({ role }) => role === 'user')) report(messages.length, 'nothing of the user is in it')
   return problems
 }
 

@@ -54,7 +54,7 @@ export function modelMessages(
 ): ModelMessage[] {
   const messages: ModelMessage[] = [{ role: 'system', content: system }]
   const compaction = compactionOf(log)
-  for (const item of keptItems(readItems(log), compaction)) addItem(messages, item, compaction, reader)
+  for (const item of retainedItems(readItems(log), compaction)) addItem(messages, item, compaction, reader)
   const mended = log.some((event) => sandlotEventOf(event)?.type === 'history_mended')
   return mended ? plainHistory(messages) : messages
 }
@@ -64,17 +64,20 @@ export function modelMessages(
  * joins the one that follows, or repeats the last one, so that the conversation begins with a
  * question.
  */
-function keptItems(items: readonly Item[], compaction: Compaction): Item[] {
+function retainedItems(items: readonly Item[], compaction: Compaction): Item[] {
   const { upTo } = compaction
   if (upTo === 0) return [...items]
-  const kept = items.filter((item) => item.seq > upTo || (item.type === 'turn' && isOpen(item.turn)))
-  const [first, ...rest] = kept
+  const retained = items.filter((item) => item.seq > upTo || (item.type === 'turn' && isOpen(item.turn)))
+  const [first, ...rest] = retained
   if (first?.type === 'user')
     return [{ ...first, text: openingText(compaction, undefined, first.text) }, ...rest]
   const last = items.findLast((item) => item.type === 'user' && item.seq <= upTo)
   const asked = last?.type === 'user' ? last : undefined
   const text = openingText(compaction, asked?.text, undefined)
-  return [{ type: 'user', seq: upTo, promptId: asked?.promptId, text, images: asked?.images ?? [] }, ...kept]
+  return [
+    { type: 'user', seq: upTo, promptId: asked?.promptId, text, images: asked?.images ?? [] },
+    ...retained,
+  ]
 }
 
 function isOpen(turn: Turn): boolean {
@@ -397,9 +400,9 @@ export function modelCallOf(call: EventOf<'tool_call'>): ModelCall {
  */
 export function turnsSinceLastUserMessage(log: readonly SessionEvent[], promptId: string): Turn[] {
   const items = readItems(log)
-  const told = items.findLastIndex((item) => item.type === 'user' && item.promptId === promptId)
+  const lastMessage = items.findLastIndex((item) => item.type === 'user' && item.promptId === promptId)
   return items
-    .slice(told + 1)
+    .slice(lastMessage + 1)
     .flatMap((item) => (item.type === 'turn' && item.turn.promptId === promptId ? [item.turn] : []))
 }
 

@@ -272,9 +272,9 @@ async function* reportFinishedJobs(ctx: LoopContext): AsyncGenerator<EventGroup,
   if (pollJobs === undefined) return
   // A sandbox that does not answer must not hold up a Stop.
   const signal = AbortSignal.any([ctx.signal, ctx.released])
-  const look: typeof pollJobs = (jobs) => orAborted(pollJobs(jobs), signal)
+  const poll: typeof pollJobs = (jobs) => orAborted(pollJobs(jobs), signal)
   try {
-    yield* takeEndedJobs({ ...ctx, look })
+    yield* takeEndedJobs({ ...ctx, poll })
   } catch (error) {
     ctx.released.throwIfAborted()
     if (ctx.signal.aborted) return

@@ -81,9 +81,9 @@ function justMadeRoom(ctx: LoopContext, model: Model): boolean {
   if (made === -1) return false
   // The new size marks the end: a process that died between two steps leaves the rest of them to
   // this one.
-  const told = (event: SessionEvent): boolean =>
+  const isPublished = (event: SessionEvent): boolean =>
     event.sessionUpdate === 'usage_update' && metaOf(event).turn !== undefined
-  if (!log.slice(made).some(told)) return false
+  if (!log.slice(made).some(isPublished)) return false
   // Another model has another window.
   if (log.slice(made).some((event) => sandlotEventOf(event)?.type === 'model_changed')) return false
   const tokensOf = (events: readonly SessionEvent[]): number =>
@@ -112,7 +112,7 @@ export async function* makeRoom(
     yield [compacted(ctx, turn, { summary: '', upTo: 0, prunedUpTo, why })]
     made = true
     if (sizeOf(ctx, model) <= window * ROOMY) {
-      yield* tellSize(ctx, turn, model)
+      yield* publishSize(ctx, turn, model)
       return true
     }
   }
@@ -124,7 +124,7 @@ export async function* makeRoom(
       const summary = summaryText(written.text, ctx.log(), upTo, window * SUMMARY)
       const usage = usageEvent(ctx, turn, model, written.usage)
       yield [...(usage === undefined ? [] : [usage]), compacted(ctx, turn, { summary, upTo, why })]
-      yield* tellSize(ctx, turn, model)
+      yield* publishSize(ctx, turn, model)
       return true
     }
   }
@@ -141,7 +141,7 @@ export async function* makeRoom(
     ]
     made = true
   }
-  if (made) yield* tellSize(ctx, turn, model)
+  if (made) yield* publishSize(ctx, turn, model)
   return made
 }
 
@@ -170,7 +170,7 @@ export async function* makeRoomNow(
     if (prunedUpTo === undefined) return 'nothing'
     yield [compacted(ctx, undefined, { summary: '', upTo: 0, prunedUpTo, why: 'asked' })]
   }
-  yield* tellSize(ctx, undefined, model)
+  yield* publishSize(ctx, undefined, model)
   return 'done'
 }
 
@@ -190,7 +190,7 @@ function compacted(ctx: LoopContext, turn: number | undefined, what: Omit<Compac
  * So that the screen shows how full the window is now, and the last of the steps. An estimate, not
  * a count.
  */
-async function* tellSize(
+async function* publishSize(
   ctx: LoopContext,
   turn: number | undefined,
   model: Model,

@@ -65,7 +65,7 @@ export function modelOfPrompt(log: readonly SessionEvent[], promptId: string, mo
     if (event === undefined || happened?.type !== 'prompt_started' || metaOf(event).promptId !== promptId)
       continue
     const { model = '', thoughtLevel } = happened
-    return told(find(models, model) ?? models.model, thoughtLevel)
+    return withLevel(find(models, model) ?? models.model, thoughtLevel)
   }
   return models.model
 }
@@ -81,7 +81,7 @@ export function levelOfPrompt(log: readonly SessionEvent[], promptId: string): s
 }
 
 /** The model at this level, where it has it. */
-export function told(model: Model, level: string | undefined): Model {
+export function withLevel(model: Model, level: string | undefined): Model {
   return level !== undefined && hasLevel(model, level) ? (model.atLevel?.(level) ?? model) : model
 }
 
@@ -102,8 +102,8 @@ export function choose(
   }
   const { thoughtLevel } = change
   if (thoughtLevel == null) {
-    const kept = thoughtLevel === undefined ? before.thoughtLevel : undefined
-    return { model: name, ...(kept !== undefined && hasLevel(model, kept) ? { thoughtLevel: kept } : {}) }
+    const level = thoughtLevel === undefined ? before.thoughtLevel : undefined
+    return { model: name, ...(level !== undefined && hasLevel(model, level) ? { thoughtLevel: level } : {}) }
   }
   if (!hasLevel(model, thoughtLevel)) {
     const levels = model.thoughtLevels ?? []

@@ -8,9 +8,9 @@ import { textTokens } from '../model/tokens.ts'
 import { compactionOf } from '../history/compaction.ts'
 
 /** Results of the last turns stay, as far as they take no more than this share of the window. */
-const KEPT_RESULTS = 0.15
+const RESULTS_SHARE = 0.15
 /** The largest share of the context for messages and calls after the cut. */
-const KEPT_TAIL = 0.25
+const TAIL_SHARE = 0.25
 
 /**
  * Number of the last event whose call's result may go: all but the newest results, and never those
@@ -22,7 +22,7 @@ export function planPruning(log: readonly SessionEvent[], contextWindow: number)
   const turns = readItems(log).flatMap((item) =>
     item.type === 'turn' && item.turn.calls.length > 0 ? [item.turn] : [],
   )
-  let room = contextWindow * KEPT_RESULTS
+  let room = contextWindow * RESULTS_SHARE
   let upTo: number | undefined
   for (const turn of turns.slice(0, -1).toReversed()) {
     const worth = turn.calls.filter(
@@ -58,7 +58,7 @@ export function planCut(log: readonly SessionEvent[], contextWindow: number): nu
     const item = items[place]
     if (item === undefined) continue
     tail += tokensOf(item)
-    if (tail > contextWindow * KEPT_TAIL && place < lastTurn) break
+    if (tail > contextWindow * TAIL_SHARE && place < lastTurn) break
     near = place
     if (item.type === 'user') nearUser = place
   }

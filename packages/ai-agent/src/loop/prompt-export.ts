@@ -17,7 +17,7 @@ const TEXT_CHARS = 20_000
 /** No secret that is known by its shape is longer (a private key is). */
 const SECRET_CHARS = 21_000
 /** Texts from this length on are scrubbed once: messages, calls and events repeat them. */
-const KEPT_CHARS = 200
+const WHOLE_CHARS = 200
 
 type Hide = (text: string) => string
 
@@ -171,7 +171,7 @@ async function maskedEach<T>(items: readonly T[], mask: Hide): Promise<T[]> {
 function maskWith(scrub: Hide): Hide {
   const known = new Map<string, string>()
   return (text) => {
-    if (text.length < KEPT_CHARS) return scrub(text)
+    if (text.length < WHOLE_CHARS) return scrub(text)
     const masked = known.get(text) ?? shortened(text, scrub)
     known.set(text, masked)
     return masked

@@ -26,14 +26,14 @@ export function summaryMessages(
   focus?: string,
 ): ModelMessage[] {
   const [system, ...rest] = messages
-  const kept = endWithin(rest, most)
+  const retained = endWithin(rest, most)
   // Begins with the user, as every provider wants it.
   const opening: ModelMessage[] =
-    kept[0]?.role === 'user' ? [] : [{ role: 'user', content: '(The beginning is left out.)' }]
+    retained[0]?.role === 'user' ? [] : [{ role: 'user', content: '(The beginning is left out.)' }]
   return [
     ...(system === undefined ? [] : [system]),
     ...opening,
-    ...kept,
+    ...retained,
     {
       role: 'user',
       content: focus === undefined ? SUMMARY_REQUEST : `${SUMMARY_REQUEST}\n\n${FOCUS}${focus}`,

@@ -29,8 +29,8 @@ export function modelSchema(schema: unknown): { parameters: Schema } | { problem
   const root = withoutReference(modernSchema(visibleSchema(schema), forProviders))
   if (root['type'] !== undefined && root['type'] !== 'object')
     return { problem: 'its input schema is not of type object' }
-  const kept = Object.entries(root).filter(([key]) => !NOT_AT_ROOT.includes(key))
-  const found = { ...Object.fromEntries(kept), type: 'object', properties: propertiesOf(root) }
+  const allowed = Object.entries(root).filter(([key]) => !NOT_AT_ROOT.includes(key))
+  const found = { ...Object.fromEntries(allowed), type: 'object', properties: propertiesOf(root) }
   return { parameters: modernSchema(found, (one) => withoutDangling(one, found)) }
 }
 
@@ -58,8 +58,8 @@ function withoutDangling(schema: Schema, root: Schema): Schema {
 }
 
 function forProviders(schema: Schema): Schema {
-  const kept = Object.entries(schema).filter(([key]) => !NOWHERE.includes(key))
-  return withItems(typedOnce(Object.fromEntries(kept)))
+  const allowed = Object.entries(schema).filter(([key]) => !NOWHERE.includes(key))
+  return withItems(typedOnce(Object.fromEntries(allowed)))
 }
 
 /** Every array has one schema for the items that no other describes; a tuple ends by its length. */

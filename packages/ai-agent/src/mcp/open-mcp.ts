@@ -53,7 +53,7 @@ interface OpenMcpOptions {
   /** Those of the configuration. */
   specs: readonly ServerSpec[]
   /** Those that were added on the page. */
-  book?: ServerRegistry
+  registry?: ServerRegistry
   builtin: readonly Tool[]
   /** Absolute: the parent folder of the homes of the deployment's servers. */
   folder: string
@@ -114,7 +114,7 @@ export interface Mcp {
 
 /** Starts nothing; see `McpServers.start`. Throws `ToolDefinitionError` for the built-in tools. */
 export function openMcp(options: OpenMcpOptions): Mcp {
-  const { book, builtin, folder, secrets, log } = options
+  const { registry, builtin, folder, secrets, log } = options
   const specs = specsOf(options)
   const guard = createProcessGuard()
   const signIns = new SignIns({
@@ -152,7 +152,7 @@ export function openMcp(options: OpenMcpOptions): Mcp {
     ...sessionMethods(servers, sessions, specs),
     signInEnded: (link) => clientServerSignIns.signInEnded(link),
     async removeUser(userId, data) {
-      book?.forget(userId)
+      registry?.forget(userId)
       await servers.closeUser(userId)
       clientServerSignIns.removeUser(userId)
       const homes = data === 'purge' ? homesOf(options.specs, userId) : []
@@ -174,9 +174,9 @@ interface Specs {
   all: (userId: string) => ServerSpec[]
 }
 
-function specsOf({ specs: configured, book }: OpenMcpOptions): Specs {
-  const deployment = (): readonly ServerSpec[] => book?.deployment ?? configured
-  const own = (userId: string): readonly ServerSpec[] => book?.own(userId) ?? []
+function specsOf({ specs: configured, registry }: OpenMcpOptions): Specs {
+  const deployment = (): readonly ServerSpec[] => registry?.deployment ?? configured
+  const own = (userId: string): readonly ServerSpec[] => registry?.own(userId) ?? []
   return { deployment, own, all: (userId) => [...deployment(), ...own(userId)] }
 }
 

@@ -15,8 +15,8 @@ import type { Offered } from './server-parts.ts'
 import type { McpServer } from './server.ts'
 import type { McpServers } from './servers.ts'
 
-interface ServerDeskParts {
-  book: ServerRegistry
+interface ServerAdminParts {
+  registry: ServerRegistry
   servers: McpServers
   signIns: Mcp['signIns']
   /** Names of those of the deployment that are not for this person. */
@@ -31,15 +31,15 @@ const OFF: ServerStateView = { state: 'off', tools: [], problems: [] }
 const IDLE: ServerStateView = { state: 'idle', tools: [], problems: [] }
 
 export class ServerAdmin {
-  readonly #parts: ServerDeskParts
+  readonly #parts: ServerAdminParts
 
-  constructor(parts: ServerDeskParts) {
+  constructor(parts: ServerAdminParts) {
     this.#parts = parts
   }
 
   /** Throws `conflict`, `bad_request`, `forbidden`, `not_found`. */
   async answer(userId: string, actor: Actor, ask: McpServersAsk, signal: AbortSignal): Promise<Answer> {
-    const { book } = this.#parts
+    const { registry } = this.#parts
     const { of } = ask
     switch (ask.do) {
       case 'test': {
@@ -54,11 +54,11 @@ export class ServerAdmin {
         return { url: await signInUrl(this.#server(of, userId, ask.id), signal) }
       case 'put': {
         const { do: _put, of: _of, id, revision, values, ...server } = ask
-        await book.put(of, userId, server, { id, revision, values }, actor)
+        await registry.put(of, userId, server, { id, revision, values }, actor)
         break
       }
       case 'remove':
-        await book.remove(of, userId, ask.id, actor)
+        await registry.remove(of, userId, ask.id, actor)
         break
       case 'list':
     }
@@ -66,8 +66,8 @@ export class ServerAdmin {
   }
 
   async #view(of: ServerScope, userId: string): Promise<ServersView> {
-    const { book } = this.#parts
-    const servers = book.list(of, userId).map(async (entry) => {
+    const { registry } = this.#parts
+    const servers = registry.list(of, userId).map(async (entry) => {
       const { id, revision, server, hasClientSecret, spec } = entry
       const status = this.#statusOf(of, userId, entry)
       return {
@@ -81,15 +81,15 @@ export class ServerAdmin {
     return {
       servers: await Promise.all(servers),
       given: await (of === 'own' ? this.#givenTo(userId) : this.#configured(userId)),
-      may: of === 'own' ? book.may(userId) : 'local',
-      most: book.most(of),
+      may: of === 'own' ? registry.may(userId) : 'local',
+      most: registry.most(of),
     }
   }
 
   #statusOf(of: ServerScope, userId: string, { server, spec, why }: RegistryEntry): ServerStateView {
     if (!server.enabled) return { ...OFF, why }
     if (why !== undefined || spec === undefined) return { ...IDLE, state: 'unavailable', why }
-    if (of === 'own' && this.#parts.book.may(userId) === 'none')
+    if (of === 'own' && this.#parts.registry.may(userId) === 'none')
       return { ...OFF, why: 'An administrator has not allowed servers of your own.' }
     return this.#standing(spec, userId)
   }
@@ -111,9 +111,9 @@ export class ServerAdmin {
   }
 
   async #configured(userId: string): Promise<GivenServer[]> {
-    const { book, unavailable } = this.#parts
+    const { registry, unavailable } = this.#parts
     return [
-      ...(await Promise.all(book.configured.map((spec) => this.#given(spec, userId)))),
+      ...(await Promise.all(registry.configured.map((spec) => this.#given(spec, userId)))),
       ...unavailable.map(({ name, why }) => ({
         id: configuredId(name),
         name,
@@ -130,8 +130,8 @@ export class ServerAdmin {
   }
 
   #server(of: ServerScope, userId: string, id: string): McpServer {
-    const { book, servers } = this.#parts
-    const known = of === 'own' ? [...book.own(userId), ...this.#allowed(userId)] : book.deployment
+    const { registry, servers } = this.#parts
+    const known = of === 'own' ? [...registry.own(userId), ...this.#allowed(userId)] : registry.deployment
     const spec = known.find(({ name, added }) => (added?.recordsAs ?? configuredId(name)) === id)
     const server = spec === undefined ? undefined : servers.serverOf(spec, userId)
     if (server === undefined)
@@ -141,7 +141,7 @@ export class ServerAdmin {
 
   #allowed(userId: string): ServerSpec[] {
     const withheld = this.#parts.withheld(userId)
-    return this.#parts.book.deployment.filter(({ name }) => withheld?.has(name) !== true)
+    return this.#parts.registry.deployment.filter(({ name }) => withheld?.has(name) !== true)
   }
 }
 

@@ -25,7 +25,7 @@ import type { Log } from '../log.ts'
 const DEPLOYMENT = 'deployment:mcp'
 const MOST: Record<ServerScope, number> = { own: 20, deployment: 100 }
 
-interface ServerBookParts {
+interface ServerRegistryParts {
   rows: McpServerRows
   secrets: {
     get(userId: string, name: string): Promise<string | undefined>
@@ -56,7 +56,7 @@ export interface RegistryEntry extends McpServerRecord {
 }
 
 export class ServerRegistry {
-  readonly #parts: ServerBookParts
+  readonly #parts: ServerRegistryParts
   readonly #writes = new SerialQueue()
   #entries: readonly RegistryEntry[] = []
   #deployment: readonly ServerSpec[]
@@ -65,13 +65,13 @@ export class ServerRegistry {
   /** Ids of those that another process has changed, and whose values may be the old ones still. */
   readonly #reread = new Set<string>()
 
-  static async open(parts: ServerBookParts): Promise<ServerRegistry> {
-    const book = new ServerRegistry(parts)
-    for (const record of await parts.rows.all()) await book.#keep(record, undefined)
-    return book
+  static async open(parts: ServerRegistryParts): Promise<ServerRegistry> {
+    const registry = new ServerRegistry(parts)
+    for (const record of await parts.rows.all()) await registry.#keep(record, undefined)
+    return registry
   }
 
-  private constructor(parts: ServerBookParts) {
+  private constructor(parts: ServerRegistryParts) {
     this.#parts = parts
     this.#deployment = parts.configured
   }
@@ -133,12 +133,12 @@ export class ServerRegistry {
         throw new SandlotError('not_found', 'There is no such server any more.')
       this.#check(of, userId, server, before)
       checkValues(server, values)
-      const kept = before === undefined ? EMPTY : await this.#valuesOf(before).catch(() => EMPTY)
-      const wanted = mergedValues(server, kept, values)
-      const usesKept =
+      const stored = before === undefined ? EMPTY : await this.#valuesOf(before).catch(() => EMPTY)
+      const wanted = mergedValues(server, stored, values)
+      const usesStored =
         wanted.clientSecret !== values.clientSecret ||
         Object.keys(wanted.named).some((name) => !Object.hasOwn(values.named, name))
-      if (before !== undefined && usesKept && targetOf(before.server) !== targetOf(server))
+      if (before !== undefined && usesStored && targetOf(before.server) !== targetOf(server))
         throw new SandlotError(
           'bad_request',
           'The address is another one: enter its values and secrets again.',
@@ -157,7 +157,7 @@ export class ServerRegistry {
       }
       const isEmpty = wanted.clientSecret === undefined && Object.keys(wanted.named).length === 0
       await secrets.set(ownerId, secretNameOf(record.id), isEmpty ? undefined : JSON.stringify(wanted))
-      const changedValues = JSON.stringify(wanted) !== JSON.stringify(kept)
+      const changedValues = JSON.stringify(wanted) !== JSON.stringify(stored)
       await this.#keep(record, changedValues ? undefined : before)
       this.#parts.changed()
       return record.id
@@ -325,17 +325,17 @@ function secretNameOf(id: string): string {
 /** Those that the server names, new or kept. Throws `bad_request` for one that is missing. */
 function mergedValues(
   { connection }: AddedServer,
-  kept: ServerValues,
+  stored: ServerValues,
   { named, clientSecret }: ServerValues,
 ): ServerValues {
   const names = connection.kind === 'http' ? connection.headers : connection.env
-  const all = { ...kept.named, ...named }
+  const all = { ...stored.named, ...named }
   const missing = names.find((name) => !Object.hasOwn(all, name))
   if (missing !== undefined) throw new SandlotError('bad_request', `Enter a value for ${missing}.`)
   const values = { named: Object.fromEntries(names.map((name) => [name, all[name] ?? ''])) }
   const auth = connection.kind === 'http' ? connection.auth : undefined
   if (auth === undefined || auth.type === 'none' || auth.clientId === undefined) return values
-  const secret = clientSecret ?? kept.clientSecret
+  const secret = clientSecret ?? stored.clientSecret
   if (secret === undefined && auth.type === 'client-credentials')
     throw new SandlotError('bad_request', 'Enter the secret of the client.')
   return { ...values, clientSecret: secret }

@@ -185,9 +185,9 @@ function nameProblem(name: unknown, type: unknown, names: Set<string>): string |
   return undefined
 }
 
-function firstProblem<T>(items: readonly T[], look: (item: T) => string | undefined): string | undefined {
+function firstProblem<T>(items: readonly T[], check: (item: T) => string | undefined): string | undefined {
   for (const item of items) {
-    const problem = look(item)
+    const problem = check(item)
     if (problem !== undefined) return problem
   }
   return undefined

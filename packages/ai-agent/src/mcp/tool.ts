@@ -108,7 +108,7 @@ async function* run(
         // A call asks its user once: for approval, or this.
         if (question === undefined || asking !== undefined || hasAsked(ctx))
           return Promise.resolve({ action: 'decline' })
-        asking = { question, schema: asked.schema, told: false, answered: Promise.withResolvers() }
+        asking = { question, schema: asked.schema, isAsked: false, answered: Promise.withResolvers() }
         reports.set('progress', { done: 0 })
         return asking.answered.promise
       },
@@ -117,7 +117,7 @@ async function* run(
   // It is awaited below, unless the call is aborted.
   const over = Promise.allSettled([answer])
   for await (const report of reports.values(PROGRESS_EVERY_MS)) {
-    if (asking !== undefined && !asking.told) yield* askUser(asking, ctx, over)
+    if (asking !== undefined && !asking.isAsked) yield* askUser(asking, ctx, over)
     else yield progressOf(report, definition.title)
   }
   let result: ReadResult
@@ -154,7 +154,7 @@ interface Asking {
   question: Question
   /** In the server's form, with its defaults. */
   schema: unknown
-  told: boolean
+  isAsked: boolean
   answered: PromiseWithResolvers<ElicitationAnswer>
 }
 
@@ -164,7 +164,7 @@ async function* askUser(
   ctx: CallContext,
   over: Promise<unknown>,
 ): AsyncGenerator<ToolUpdate, void> {
-  asking.told = true
+  asking.isAsked = true
   const expiresAt = ctx.now() + QUESTION_EXPIRES_MS
   const { question, schema } = asking
   yield { type: 'approval_asked', options: [...QUESTION_OPTIONS], why: [], expiresAt, question }

@@ -118,7 +118,7 @@ export class AnswerAssembler {
     const shown: ModelChunk[] = []
     this.#think(this.#reasoning.end(), shown)
     this.#readSpeech(this.#messages.end(), shown)
-    this.#tell(this.#apart([...this.#tags.push(this.#increments.end()), ...this.#tags.end()]), shown)
+    this.#emit(this.#apart([...this.#tags.push(this.#increments.end()), ...this.#tags.end()]), shown)
     return shown
   }
 
@@ -129,7 +129,7 @@ export class AnswerAssembler {
     const replay = this.#reasoning.replay(this.#profile, calls.length > 0)
     if (Object.keys(this.#extraContent).length > 0) replay['extra_content'] = this.#extraContent
     return {
-      ...(this.#tags.retold(this.#text) ?? { text: this.#text, thought: this.#thought }),
+      ...(this.#tags.reread(this.#text) ?? { text: this.#text, thought: this.#thought }),
       calls,
       finish,
       usage: this.#usage,
@@ -180,7 +180,7 @@ export class AnswerAssembler {
       const text = joinedText(PART_TEXTS.map((name) => member(part, name)).find(isText) ?? part)
       if (text === '') continue
       if (thinking || (marked && !this.#tags.takes(text))) this.#think(text, shown)
-      else this.#tell(this.#apart(this.#tags.push(this.#increments.take(text))), shown)
+      else this.#emit(this.#apart(this.#tags.push(this.#increments.take(text))), shown)
     }
   }
 
@@ -203,10 +203,10 @@ export class AnswerAssembler {
   #think(text: string, shown: ModelChunk[]): void {
     if (text === '') return
     // A provider that separates thoughts leaves no tags in the text.
-    this.#tell([...(this.#twice ? [] : this.#tags.noTags()), { type: 'thought', text }], shown)
+    this.#emit([...(this.#twice ? [] : this.#tags.noTags()), { type: 'thought', text }], shown)
   }
 
-  #tell(pieces: readonly AnswerPiece[], shown: ModelChunk[]): void {
+  #emit(pieces: readonly AnswerPiece[], shown: ModelChunk[]): void {
     for (const piece of pieces) {
       if (piece.type === 'text') this.#text += piece.text
       else this.#thought += piece.text

@@ -20,7 +20,7 @@ const KEY_OWNER = 'deployment:models'
 const MOST_ENDPOINTS = 50
 const MOST_MODELS = 500
 
-interface ModelBookParts {
+interface ModelRegistryParts {
   rows: ModelEndpointRows
   secrets: {
     get(userId: string, name: string): Promise<string | undefined>
@@ -46,7 +46,7 @@ interface Added extends EndpointRecord {
 }
 
 export class ModelRegistry {
-  readonly #parts: ModelBookParts
+  readonly #parts: ModelRegistryParts
   readonly #configured: readonly Model[]
   readonly fallbacks: readonly Model[]
   readonly #demo = createDemoModel()
@@ -55,13 +55,13 @@ export class ModelRegistry {
   #last: Promise<unknown> = Promise.resolve()
 
   /** A key that cannot be opened leaves its endpoint without one, and the log says so. */
-  static async open(parts: ModelBookParts): Promise<ModelRegistry> {
-    const book = new ModelRegistry(parts)
-    await book.#read()
-    return book
+  static async open(parts: ModelRegistryParts): Promise<ModelRegistry> {
+    const registry = new ModelRegistry(parts)
+    await registry.#read()
+    return registry
   }
 
-  private constructor(parts: ModelBookParts) {
+  private constructor(parts: ModelRegistryParts) {
     this.#parts = parts
     const { configured } = parts
     const made = new Map<ModelSettings, Model>()
@@ -258,7 +258,7 @@ function settingsOf(
   { baseUrl }: Endpoint,
   { name, label, contextWindow, images, price }: Endpoint['models'][number],
   apiKey: string,
-  { prices }: Pick<ModelBookParts, 'prices'>,
+  { prices }: Pick<ModelRegistryParts, 'prices'>,
 ): ModelSettings {
   return {
     baseUrl,
@@ -271,6 +271,6 @@ function settingsOf(
   }
 }
 
-function createModel({ name, ...about }: ModelSettings, timeouts: ModelBookParts['timeouts']): Model {
+function createModel({ name, ...about }: ModelSettings, timeouts: ModelRegistryParts['timeouts']): Model {
   return createOpenAIModel({ ...about, model: name, ...timeouts })
 }

@@ -87,11 +87,11 @@ export class Reasoning {
 /**
  * Reasoning among the members stored with a message that this provider accepts now; others stay.
  */
-export function reasoningToSend(kept: JsonObject, profile: Profile, withCalls: boolean): JsonObject {
+export function reasoningToSend(stored: JsonObject, profile: Profile, withCalls: boolean): JsonObject {
   const { when, fields } = profile.reasoning
   const wanted = when === 'always' || (when === 'with_calls' && withCalls)
   return Object.fromEntries(
-    Object.entries(kept).filter(
+    Object.entries(stored).filter(
       ([name, value]) =>
         !REASONING_FIELDS.has(name) || (wanted && value !== '' && (fields?.includes(name) ?? true)),
     ),

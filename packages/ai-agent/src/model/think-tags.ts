@@ -74,7 +74,7 @@ export class ThinkTags {
   }
 
   /** A whole text in which thoughts end that never began, split. Undefined for any other. */
-  retold(text: string): { text: string; thought: string } | undefined {
+  reread(text: string): { text: string; thought: string } | undefined {
     return this.#unopened ? impliedThought(text, this.#pairs) : undefined
   }
 

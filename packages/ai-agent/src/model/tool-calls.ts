@@ -42,7 +42,12 @@ interface Delta {
  * Members that a provider puts on a call and requires back with it: Gemini's signatures, straight
  * or through a proxy.
  */
-const KEPT_MEMBERS = ['extra_content', 'provider_specific_fields', 'thought_signature', 'thoughtSignature']
+const RETAINED_MEMBERS = [
+  'extra_content',
+  'provider_specific_fields',
+  'thought_signature',
+  'thoughtSignature',
+]
 
 /**
  * It is shown again when it has grown by so many characters, or by a part of what is there if that
@@ -253,7 +258,7 @@ function readDelta(element: Record<string, unknown>): Delta {
     name: cleanName(textMember(body, 'name')),
     args: argumentsIn(body),
     extra: Object.fromEntries(
-      KEPT_MEMBERS.flatMap((name) =>
+      RETAINED_MEMBERS.flatMap((name) =>
         element[name] === undefined || element[name] === null ? [] : [[name, element[name]]],
       ),
     ),

@@ -110,8 +110,8 @@ function wireAssistant(
   }
 }
 
-function replayed(kept: JsonObject, profile: Profile, withCalls: boolean): JsonObject {
-  const { extra_content, ...rest } = reasoningToSend(kept, profile, withCalls)
+function replayed(stored: JsonObject, profile: Profile, withCalls: boolean): JsonObject {
+  const { extra_content, ...rest } = reasoningToSend(stored, profile, withCalls)
   const { missing } = profile.reasoning
   const stands = withCalls && missing !== undefined && rest[missing.field] === undefined
   return {

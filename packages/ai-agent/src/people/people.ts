@@ -21,7 +21,7 @@ export class People {
   readonly #known: Map<string, KnownPerson>
   readonly #rows: PeopleRows
   readonly #log: Log
-  #kept: Promise<void> = Promise.resolve()
+  #writes: Promise<void> = Promise.resolve()
 
   static async open(rows: PeopleRows, log: Log): Promise<People> {
     return new People(rows, await rows.all(), log)
@@ -59,7 +59,7 @@ export class People {
     }
     if (before !== undefined && isSame(before, person)) return false
     this.#known.set(id, person)
-    this.#kept = this.#kept
+    this.#writes = this.#writes
       .then(() => this.#rows.put(id, person))
       .catch((error: unknown) => {
         this.#log.warn({ userId: id, error: messageOf(error) }, 'what is known of a person was not stored')
@@ -72,7 +72,7 @@ export class People {
    * recorded here in between stay. Never rejects.
    */
   reload(userId?: string): Promise<void> {
-    this.#kept = this.#kept
+    this.#writes = this.#writes
       .then(async () => {
         const before = new Map(this.#known)
         const rows = userId === undefined ? await this.#rows.all() : undefined
@@ -88,7 +88,7 @@ export class People {
       .catch((error: unknown) => {
         this.#log.warn({ userId, error: messageOf(error) }, 'what is known of people was not read again')
       })
-    return this.#kept
+    return this.#writes
   }
 
   /** Forgets a user. */
@@ -98,7 +98,7 @@ export class People {
 
   /** Resolves when everything is persisted, or has failed to be. Never rejects. */
   settled(): Promise<void> {
-    return this.#kept
+    return this.#writes
   }
 }
 

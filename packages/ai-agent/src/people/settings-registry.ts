@@ -57,7 +57,7 @@ export interface PersonalSettings {
   of(userId: string): OwnSettings
 }
 
-interface SettingsBookParts {
+interface SettingsRegistryParts {
   rows: AgentSettingsRows
   people: { get(userId: string): KnownPerson | undefined; readonly all: ReadonlyMap<string, KnownPerson> }
   deployment: DeploymentSettings
@@ -84,7 +84,7 @@ interface TeamSeed {
   members: readonly string[]
 }
 
-interface Looked {
+interface Computed {
   person: KnownPerson | undefined
   version: number
   own: OwnSettings
@@ -93,15 +93,15 @@ interface Looked {
 const NOT_READ = 'are not read any more: what they set is changed in Settings → People'
 
 export class SettingsRegistry implements PersonalSettings {
-  readonly #parts: SettingsBookParts
+  readonly #parts: SettingsRegistryParts
   readonly #rows: Map<string, SettingsRecord>
-  readonly #looked = new Map<string, Looked>()
+  readonly #computed = new Map<string, Computed>()
   readonly #writes = new SerialQueue()
   /** Grows with every change. */
   #version = 0
 
   /** `seeds` are stored once; from then on they are not used. */
-  static async open(parts: SettingsBookParts, seeds: SettingsSeeds): Promise<SettingsRegistry> {
+  static async open(parts: SettingsRegistryParts, seeds: SettingsSeeds): Promise<SettingsRegistry> {
     const { rows, log, now, people } = parts
     const sections = seeds.sections.join(', ')
     if (seeds.rows.length > 0) {
@@ -113,23 +113,23 @@ export class SettingsRegistry implements PersonalSettings {
         )
       else log.warn({}, `${sections} of the configuration file ${NOT_READ}. Remove them from the file.`)
     }
-    const book = new SettingsRegistry(parts, await rows.all())
-    for (const userId of people.all.keys()) book.claim(userId)
-    await book.settled()
-    return book
+    const registry = new SettingsRegistry(parts, await rows.all())
+    for (const userId of people.all.keys()) registry.claim(userId)
+    await registry.settled()
+    return registry
   }
 
-  constructor(parts: SettingsBookParts, rows: readonly SettingsRecord[]) {
+  constructor(parts: SettingsRegistryParts, rows: readonly SettingsRecord[]) {
     this.#parts = parts
     this.#rows = new Map(rows.map((row) => [keyOf(row.subject), row]))
   }
 
   of(userId: string): OwnSettings {
     const person = this.#parts.people.get(userId)
-    const known = this.#looked.get(userId)
+    const known = this.#computed.get(userId)
     if (known !== undefined && known.version === this.#version && known.person === person) return known.own
     const own = ownOf(this.effective({ id: userId, ...person }), this.#parts.deployment)
-    this.#looked.set(userId, { person, version: this.#version, own })
+    this.#computed.set(userId, { person, version: this.#version, own })
     return own
   }
 
@@ -272,7 +272,7 @@ export class SettingsRegistry implements PersonalSettings {
   /** Forgets a person who was removed; their row is removed with the rest of them. */
   forget(userId: string): void {
     this.#rows.delete(keyOf({ kind: 'person', id: userId }))
-    this.#looked.delete(userId)
+    this.#computed.delete(userId)
   }
 
   /** Resolves when everything before is stored, or has failed to be. Never rejects. */
@@ -329,9 +329,9 @@ function merged(address: AgentSettings, id: AgentSettings): AgentSettings {
 function withTools(before: AgentSettings['tools'], said: NonNullable<AgentSettings['tools']>) {
   const known = toolsByName(before)
   const now = toolsByName(said)
-  const kept =
+  const unchanged =
     now[ALL_TOOLS] === false ? Object.entries(known).filter(([, given]) => !given) : Object.entries(known)
-  return { ...Object.fromEntries(kept), ...now }
+  return { ...Object.fromEntries(unchanged), ...now }
 }
 
 function ownOf(effective: EffectiveSettings, deployment: DeploymentSettings): OwnSettings {

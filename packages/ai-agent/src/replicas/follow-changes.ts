@@ -1,7 +1,7 @@
 /** Reloads the deployment's rows that this agent caches when another one has changed them. */
 import type { Ownership } from './ownership.ts'
 
-interface AgentStores {
+interface CachedRows {
   people: {
     reload(userId?: string): Promise<void>
     forget(userId: string): void
@@ -18,18 +18,18 @@ interface AgentStores {
 }
 
 /** From now on. A change whose id is not known is one of all of its kind. */
-export function followChanges(ownership: Pick<Ownership, 'onChange'>, kept: AgentStores): void {
-  const { people, settings, models, servers, removals } = kept
+export function followChanges(ownership: Pick<Ownership, 'onChange'>, cached: CachedRows): void {
+  const { people, settings, models, servers, removals } = cached
   const removed = (userId: string): void => {
     removals.add(userId)
     people.forget(userId)
     settings.forget(userId)
     servers.forget(userId)
-    kept.recheck(userId)
+    cached.recheck(userId)
   }
   ownership.onChange('people', async (userId) => {
     await people.reload(userId)
-    for (const id of userId === undefined ? people.all.keys() : [userId]) kept.recheck(id)
+    for (const id of userId === undefined ? people.all.keys() : [userId]) cached.recheck(id)
   })
   ownership.onChange('settings', () => settings.reload())
   ownership.onChange('models', () => models.reload())
@@ -39,9 +39,9 @@ export function followChanges(ownership: Pick<Ownership, 'onChange'>, kept: Agen
     await models.reload()
     await servers.reload('values')
   })
-  ownership.onChange('rules', () => kept.forgetRules())
+  ownership.onChange('rules', () => cached.forgetRules())
   ownership.onChange('removed', async (userId) => {
-    kept.forgetRules()
-    for (const id of userId === undefined ? await kept.removedPeople() : [userId]) removed(id)
+    cached.forgetRules()
+    for (const id of userId === undefined ? await cached.removedPeople() : [userId]) removed(id)
   })
 }

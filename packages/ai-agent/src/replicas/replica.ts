@@ -184,7 +184,7 @@ export class Replica implements Ownership {
     await Promise.allSettled(this.#claiming.values())
     await this.#sweep()
     await this.#resume()
-    this.#loops = Promise.all([this.#beat(), this.#look()])
+    this.#loops = Promise.all([this.#beat(), this.#poll()])
     return this.#resumed
   }
 
@@ -338,7 +338,7 @@ export class Replica implements Ownership {
   // ── Taking over
   // ───────────────────────────────────────────────────────────────────────────────────────
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { signal } = this.#closing
     while (!signal.aborted) {
       const pause = pauseOf(this.#times.sweep)

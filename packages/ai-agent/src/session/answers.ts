@@ -81,7 +81,7 @@ export class Answers {
       }
       const { remembers } = option
       try {
-        const rules = allowed && remembers !== undefined ? this.#kept(remembers) : []
+        const rules = allowed && remembers !== undefined ? this.#userRules(remembers) : []
         const audit = this.#lineOf(
           toolCallId,
           { allowed, choice: optionId, changed: input !== undefined },
@@ -160,7 +160,7 @@ export class Answers {
    * The stored part. Of rules for a session only hosts are stored: the egress proxy reads them
    * there.
    */
-  #kept({ scope, rules }: Remembered): UserRule[] {
+  #userRules({ scope, rules }: Remembered): UserRule[] {
     const { parts, id } = this.#core
     if (scope === 'prompt') return []
     if (scope === 'always') return rules.map((match) => parts.rules.make('allow', match))
@@ -172,11 +172,11 @@ export class Answers {
   /** The tool and the choice; of what the call was about only what a rule keeps. */
   #lineOf(toolCallId: string, choice: object, rules: readonly UserRule[]) {
     const tool = this.#core.approvals.nameOf(toolCallId)
-    const kept = rules.length === 0 ? {} : { rules: rules.map(({ match }) => match) }
+    const remembered = rules.length === 0 ? {} : { rules: rules.map(({ match }) => match) }
     return {
       what: 'approval_answered',
       whom: { id: this.#core.id, name: tool },
-      after: { ...choice, call: toolCallId, ...kept },
+      after: { ...choice, call: toolCallId, ...remembered },
     } as const
   }
 

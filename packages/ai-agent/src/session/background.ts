@@ -10,12 +10,12 @@ import { takeEndedJobs } from '../tools/background/ends.ts'
 import { openJobsOf } from '../tools/background/jobs.ts'
 
 /** Between two looks, in milliseconds. A look asks the sandbox that is there, and starts none. */
-const LOOK_EVERY_MS = 3_000
+const POLL_MS = 3_000
 
 export class BackgroundWatch {
   readonly #core: SessionCore
   #timer: NodeJS.Timeout | undefined
-  #looking = false
+  #polling = false
   /** The ports shown to readers. */
   #ports = ''
 
@@ -26,7 +26,7 @@ export class BackgroundWatch {
   /** Look now and from time to time, as long as there are readers and commands. Idempotent. */
   start(): void {
     if (this.#timer !== undefined || !this.#isWanted()) return
-    this.#timer = setInterval(() => void this.#tick(), LOOK_EVERY_MS)
+    this.#timer = setInterval(() => void this.#tick(), POLL_MS)
     this.#timer.unref()
     void this.#tick()
   }
@@ -44,17 +44,17 @@ export class BackgroundWatch {
   }
 
   async #tick(): Promise<void> {
-    if (this.#looking) return
-    this.#looking = true
+    if (this.#polling) return
+    this.#polling = true
     try {
-      if (this.#isWanted()) await Promise.all([this.#look(), this.#lookAtPorts()])
+      if (this.#isWanted()) await Promise.all([this.#checkJobs(), this.#checkPorts()])
     } catch (error) {
       const gone =
         this.#core.released.aborted || (error instanceof SandlotError && error.code === 'not_found')
       const fields = { sessionId: this.#core.id, error: messageOf(error) }
       if (!gone) this.#core.parts.log.warn(fields, 'background commands could not be looked at')
     } finally {
-      this.#looking = false
+      this.#polling = false
       if (!this.#isWanted()) {
         clearInterval(this.#timer)
         this.#timer = undefined
@@ -63,7 +63,7 @@ export class BackgroundWatch {
     }
   }
 
-  async #lookAtPorts(): Promise<void> {
+  async #checkPorts(): Promise<void> {
     const { parts, userId } = this.#core
     if (parts.portsOf !== undefined) this.#show(await parts.portsOf(userId))
   }
@@ -76,13 +76,13 @@ export class BackgroundWatch {
     journal.show(makeSandlotEvent({ type: 'ports_open', ports: [...ports] }, { live: true }, parts.now()))
   }
 
-  async #look(): Promise<void> {
+  async #checkJobs(): Promise<void> {
     const core = this.#core
     const { pollJobs, now } = core.parts
     if (pollJobs === undefined || core.running !== undefined) return
     const ended = takeEndedJobs({
       log: () => core.log,
-      look: (jobs) => pollJobs(core.userId, jobs),
+      poll: (jobs) => pollJobs(core.userId, jobs),
       now,
     })
     for await (const group of ended) {

@@ -28,7 +28,7 @@ export interface BatchSource {
   released: AbortSignal
   /** Absent: changes of the prompt are not reported. */
   changes: PromptChanges | undefined
-  parts: Pick<RunnerParts, 'store' | 'sandbox' | 'rules' | 'beyond' | 'secrets' | 'log' | 'now'>
+  parts: Pick<RunnerParts, 'store' | 'sandbox' | 'rules' | 'externalAccess' | 'secrets' | 'log' | 'now'>
 }
 
 export function batchContext(source: BatchSource): BatchContext {

@@ -28,12 +28,12 @@ export async function breakOff(brokenOff: BrokenOff): Promise<void> {
   running.stop.abort('interrupted')
   try {
     await core.inTurn(() => storeMissing(brokenOff))
-    if (core.unsavedEnd !== undefined) waiters.tell(core.state())
+    if (core.unsavedEnd !== undefined) waiters.notify(core.state())
   } catch (error) {
     const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
     core.parts.log.warn(fields, 'the end of a prompt could not be stored')
     core.running = undefined
-    waiters.tell(core.state(), cause)
+    waiters.notify(core.state(), cause)
   }
 }
 

@@ -44,7 +44,7 @@ export class SessionCore {
   readonly #lost = new AbortController()
   readonly #queue = new SerialQueue()
   readonly #changed: (summary: SessionSummary) => void
-  readonly #besides = new Set<Promise<void>>()
+  readonly #background = new Set<Promise<void>>()
   /** The end of the last prompt, which the store refuses. Nothing else is stored before it. */
   #unsavedEnd: SessionEvent | undefined
 
@@ -82,7 +82,7 @@ export class SessionCore {
     const at = this.parts.now()
     this.running = undefined
     this.#showUnsaved(storeFailedEnd(promptId, at))
-    this.tellChanged()
+    this.publishSummary()
     try {
       await this.asOwner(this.journal.append([], { ended: { reason: 'store_failed', at } }))
     } catch (error) {
@@ -117,7 +117,7 @@ export class SessionCore {
     if (this.#unsavedEnd === undefined) return
     await this.asOwner(this.journal.append([this.#unsavedEnd]))
     this.#unsavedEnd = undefined
-    this.tellChanged()
+    this.publishSummary()
   }
 
   /** Another object or agent has the session now. */
@@ -144,19 +144,19 @@ export class SessionCore {
   get idle(): boolean {
     // An event that could not be stored is known here.
     if (this.#unsavedEnd !== undefined) return false
-    const isAtWork = this.running !== undefined || this.#besides.size > 0 || this.#queue.size > 0
+    const isAtWork = this.running !== undefined || this.#background.size > 0 || this.#queue.size > 0
     return !isAtWork && this.journal.readers === 0
   }
 
   /** Work of the session that no prompt waits for. `work` never rejects. */
-  besides(work: Promise<void>): void {
-    const done = work.finally(() => this.#besides.delete(done))
-    this.#besides.add(done)
+  runInBackground(work: Promise<void>): void {
+    const done = work.finally(() => this.#background.delete(done))
+    this.#background.add(done)
   }
 
   /** Resolves when none of it is left. */
   async backgroundDone(): Promise<void> {
-    await Promise.all(this.#besides)
+    await Promise.all(this.#background)
   }
 
   /**
@@ -173,7 +173,7 @@ export class SessionCore {
   /** Only inside `inTurn`. */
   async store(events: EventGroup, more: Effects = {}): Promise<void> {
     await this.#saveEnd()
-    if (await this.asOwner(this.journal.append(events, more))) this.tellChanged()
+    if (await this.asOwner(this.journal.append(events, more))) this.publishSummary()
   }
 
   /**
@@ -224,7 +224,7 @@ export class SessionCore {
   }
 
   /** The session's line in the list has changed. */
-  tellChanged(): void {
+  publishSummary(): void {
     this.#changed(this.summary())
   }
 

@@ -31,7 +31,7 @@ interface EffectsContext {
 export function effectsOf(events: readonly SessionEvent[], context: EffectsContext): Effects {
   const effects: Effects = {}
   for (const event of events) Object.assign(effects, effectsOfOne(event, context))
-  const notifications = events.flatMap((event) => noticesOf(event, context))
+  const notifications = events.flatMap((event) => notificationsOf(event, context))
   if (notifications.length > 0) effects.notifications = notifications
   const [first] = events
   if (first !== undefined && isUncountedAnswer(events)) {
@@ -48,7 +48,10 @@ export function effectsOf(events: readonly SessionEvent[], context: EffectsConte
  * The notices of one event: the owner's of what waits, the author's of an end, of those whom a
  * comment mentions. A prompt that was stopped causes none.
  */
-function noticesOf(event: SessionEvent, { userId, toolOf, promptAuthor }: EffectsContext): NewNotification[] {
+function notificationsOf(
+  event: SessionEvent,
+  { userId, toolOf, promptAuthor }: EffectsContext,
+): NewNotification[] {
   const happened = sandlotEventOf(event)
   if (happened?.type === 'comment') {
     const { author } = metaOf(event)

@@ -19,17 +19,17 @@ export interface ForkPoint {
 /** `sessionId`: the new one. Throws `not_found`, `busy` (after a prompt that has not ended). */
 export function forkedLog(log: readonly SessionEvent[], point: ForkPoint, sessionId: string): SessionEvent[] {
   const branch = branchWith(log, point.promptId)
-  const kept = branch.slice(0, endOf(branch, point)).filter((event) => !isLeftBehind(event))
+  const copied = branch.slice(0, endOf(branch, point)).filter((event) => !isLeftBehind(event))
   /** Old number → new one. */
-  const numbers = new Map(kept.map((event, place) => [seqOf(event) ?? 0, place + 1]))
+  const numbers = new Map(copied.map((event, place) => [seqOf(event) ?? 0, place + 1]))
   // A summary stands for everything up to a number; what stands there now is the last kept event up
   // to it.
   const atMost = (seq: number): number =>
-    kept.reduce(
+    copied.reduce(
       (last, event) => ((seqOf(event) ?? 0) <= seq ? (numbers.get(seqOf(event) ?? 0) ?? last) : last),
       0,
     )
-  return kept.map((event, place) => moved(event, place + 1, sessionId, atMost))
+  return copied.map((event, place) => moved(event, place + 1, sessionId, atMost))
 }
 
 /** The number of events of the log before the point. */
@@ -78,8 +78,8 @@ function moved(
       : { outputInfo: { ...outputInfo, url: outputUrl(sessionId, event.toolCallId) } }),
     event: happened === undefined ? undefined : movedEvent(happened, atMost),
   }
-  const told = isOutcome(event) ? leftElsewhere(event) : event
-  return { ...told, _meta: { ...event._meta, sandlot } }
+  const settled = isOutcome(event) ? leftElsewhere(event) : event
+  return { ...settled, _meta: { ...event._meta, sandlot } }
 }
 
 function movedEvent(event: SandlotEvent, atMost: (seq: number) => number): SandlotEvent {

@@ -158,7 +158,7 @@ export class Prompts {
       if (!queuedMessages(log).some((message) => message.messageId === messageId))
         throw new SandlotError('not_found', 'No such message waits in this chat.')
       await this.#core.store([withdrawnMessage(messageId, parts.now())])
-      this.#runner.tellWaiters()
+      this.#runner.notifyWaiters()
       return 'withdrawn'
     })
   }

@@ -7,7 +7,7 @@ import { Session } from './session.ts'
 import type { SessionParts } from './parts.ts'
 
 /** Idle sessions, until the least recently used is evicted. */
-interface KeptSessions {
+interface CacheLimits {
   sessions: number
   /** About what their logs take of memory. */
   bytes: number
@@ -18,7 +18,7 @@ interface KeptSessions {
   ms: number
 }
 
-const KEPT: KeptSessions = { sessions: 200, bytes: 64 * 1024 * 1024, ms: 5_000 }
+const DEFAULT_LIMITS: CacheLimits = { sessions: 200, bytes: 64 * 1024 * 1024, ms: 5_000 }
 
 interface Loaded {
   loading: Promise<Session>
@@ -30,7 +30,7 @@ export class LoadedSessions {
   readonly #parts: SessionParts
   readonly #changed: (userId: string, summary: SessionSummary) => void
   readonly #loaded: (session: Session) => Promise<void>
-  readonly #kept: KeptSessions
+  readonly #limits: CacheLimits
   /** In the order of their last use. */
   readonly #sessions = new Map<string, Loaded>()
 
@@ -41,11 +41,11 @@ export class LoadedSessions {
   constructor(
     parts: SessionParts,
     changed: (userId: string, summary: SessionSummary) => void,
-    kept: KeptSessions = KEPT,
+    limits: CacheLimits = DEFAULT_LIMITS,
     loaded: (session: Session) => Promise<void> = () => Promise.resolve(),
   ) {
     this.#parts = parts
-    this.#kept = kept
+    this.#limits = limits
     this.#changed = changed
     this.#loaded = loaded
   }
@@ -129,15 +129,15 @@ export class LoadedSessions {
   }
 
   async #forgetIdle(): Promise<void> {
-    const { sessions, bytes, ms } = this.#kept
+    const { sessions, bytes, ms } = this.#limits
     let loaded = (await this.all()).reduce((sum, session) => sum + session.bytes, 0)
     for (const [id, { loading }] of this.#sessions) {
       if (this.#sessions.size <= sessions && loaded <= bytes) return
       const session = await loading.catch(() => undefined)
       // Looked up again: during the wait it may have been used, or lost and reloaded.
-      const kept = this.#sessions.get(id)
-      if (session?.idle !== true || kept?.loading !== loading) continue
-      if (performance.now() - kept.usedAt < ms) continue
+      const entry = this.#sessions.get(id)
+      if (session?.idle !== true || entry?.loading !== loading) continue
+      if (performance.now() - entry.usedAt < ms) continue
       this.#sessions.delete(id)
       loaded -= session.bytes
       session.forget()

@@ -17,7 +17,7 @@ export class Presence {
   readonly #typing = new Map<string, number>()
   #timer: NodeJS.Timeout | undefined
   /** People of the last event, as JSON; `[]`: one or none, for whom there is no event. */
-  #told = '[]'
+  #published = '[]'
 
   constructor(readers: () => Iterable<Actor>, send: (event: SessionEvent) => void, now: () => number) {
     this.#readers = readers
@@ -27,8 +27,8 @@ export class Presence {
 
   /** A reader has come or gone. `always`: publish also where nothing changed, for a new reader. */
   changed(always = false): void {
-    if (always) this.#told = ''
-    this.#timer ??= setTimeout(() => this.#tell(), GATHER_MS).unref()
+    if (always) this.#published = ''
+    this.#timer ??= setTimeout(() => this.#publish(), GATHER_MS).unref()
   }
 
   typing(userId: string): void {
@@ -46,7 +46,7 @@ export class Presence {
     clearTimeout(this.#timer)
   }
 
-  #tell(): void {
+  #publish(): void {
     this.#timer = undefined
     const now = this.#now()
     const people = new Map<string, { id: string; name: string; typing?: true }>()
@@ -55,12 +55,12 @@ export class Presence {
       if (people.size < MOST_NAMED) people.set(id, { id, name, ...typing })
     }
     const named = people.size > 1 ? [...people.values()] : []
-    const told = JSON.stringify(named)
-    if (told === this.#told || (named.length === 0 && this.#told === '')) {
-      this.#told = told
+    const published = JSON.stringify(named)
+    if (published === this.#published || (named.length === 0 && this.#published === '')) {
+      this.#published = published
       return
     }
-    this.#told = told
+    this.#published = published
     const event = makeSandlotEvent({ type: 'presence', people: named }, { live: true }, now)
     this.#send(event)
   }

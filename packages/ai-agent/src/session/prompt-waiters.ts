@@ -34,7 +34,7 @@ export class PromptWaiters {
    * Call after each end, and after a message was withdrawn. `failed`: the running prompt's end
    * could not be stored.
    */
-  tell(state: PromptState, failed?: unknown): void {
+  notify(state: PromptState, failed?: unknown): void {
     for (const waiter of this.#waiters) {
       const end = failed === undefined ? endOf(waiter.promptId, state) : undefined
       if (end === undefined && failed === undefined) continue

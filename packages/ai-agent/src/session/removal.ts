@@ -42,7 +42,7 @@ export class SessionRemoval {
     if (session !== undefined) await this.#endJobs(session)
     await store.deleteSession(sessionId, audit)
     this.#sessions.forget(sessionId)
-    this.#shares.tell({
+    this.#shares.publish({
       userId,
       summary: { ...(session?.summary() ?? toSessionSummary(row)), deleted: true },
     })
@@ -103,7 +103,7 @@ export class SessionRemoval {
     this.#shares.forget(sessionId)
     const { title, updatedAt, mode } = row
     const summary = { sessionId, title, updatedAt, mode, running: false, waiting: 0 }
-    this.#shares.tell({ userId: to, summary, unsharedFrom: { people: [row.userId], teams: [] } })
+    this.#shares.publish({ userId: to, summary, unsharedFrom: { people: [row.userId], teams: [] } })
   }
 
   /**

@@ -21,7 +21,7 @@ import type { Log } from '../log.ts'
 
 const DAY_MS = 86_400_000
 /** Interval of checks for a new day, in milliseconds. */
-const LOOK_MS = 10 * 60_000
+const CHECK_MS = 10 * 60_000
 const PAGE = 50
 /** Chats of one kind in one run; the next run takes the rest. */
 const MOST_CHATS = 1_000
@@ -65,7 +65,7 @@ export class Retention {
 
   /** Looks from now on whether a day has passed. */
   start(): void {
-    this.#timer = setInterval(() => void this.runWhenDue(), LOOK_MS).unref()
+    this.#timer = setInterval(() => void this.runWhenDue(), CHECK_MS).unref()
     void this.runWhenDue()
   }
 
@@ -157,11 +157,11 @@ export class Retention {
   async #applyToChats(kind: OfChats, before: number): Promise<{ count: number; done: boolean }> {
     const { rows, expire, release, isElsewhere } = this.#parts
     let count = 0
-    let looked = 0
+    let checked = 0
     for await (const chat of this.#aged(kind, before)) {
-      if (this.#ended.signal.aborted || looked === MOST_CHATS) return { count, done: false }
+      if (this.#ended.signal.aborted || checked === MOST_CHATS) return { count, done: false }
       if (await isElsewhere?.(chat.userId)) continue
-      looked += 1
+      checked += 1
       if (kind === 'chats') count += (await expire(chat)) ? 1 : 0
       else if (await release(chat.id))
         count += await (kind === 'outputs'
@@ -185,9 +185,9 @@ export class Retention {
   async #preview(days: RetentionDays): Promise<RetentionPreview> {
     const kinds: RetentionPreview['kinds'] = []
     for (const kind of RETENTION_KINDS) {
-      const kept = days[kind]
-      if (kept === null) continue
-      kinds.push({ kind, open: 0, ...(await this.#previewOf(kind, this.#parts.now() - kept * DAY_MS)) })
+      const limit = days[kind]
+      if (limit === null) continue
+      kinds.push({ kind, open: 0, ...(await this.#previewOf(kind, this.#parts.now() - limit * DAY_MS)) })
     }
     return { kinds }
   }

@@ -28,9 +28,9 @@ const DAYS = 30
 const DAY_MS = 86_400_000
 
 export class RuleAdmin {
-  readonly #parts: Pick<SessionParts, 'store' | 'rules' | 'beyond' | 'tools' | 'now'>
+  readonly #parts: Pick<SessionParts, 'store' | 'rules' | 'externalAccess' | 'tools' | 'now'>
 
-  constructor(parts: Pick<SessionParts, 'store' | 'rules' | 'beyond' | 'tools' | 'now'>) {
+  constructor(parts: Pick<SessionParts, 'store' | 'rules' | 'externalAccess' | 'tools' | 'now'>) {
     this.#parts = parts
   }
 
@@ -75,12 +75,12 @@ export class RuleAdmin {
     const candidate: Rule = { ...this.#parts.rules.make(effect, match), origin: 'user' }
     const calls = await this.#latestCalls(userId, signal)
     const rules = await this.#parts.rules.of(userId)
-    const { beyond } = this.#parts
+    const { externalAccess } = this.#parts
     const judged = await preview(
       candidate,
       calls,
       rules,
-      beyond && ((sessionId) => ({ beyond: beyond(sessionId, userId, rules) })),
+      externalAccess && ((sessionId) => ({ externalAccess: externalAccess(sessionId, userId, rules) })),
     )
     const changed = judged
       .filter(({ before, after }) => before !== after)

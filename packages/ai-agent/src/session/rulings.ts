@@ -18,15 +18,16 @@ export async function rulingOf(
     at: { sessionId: string; promptId: string }
     approvals: Approvals
     mode: Mode
-    parts: Pick<RunnerParts, 'rules' | 'beyond'>
+    parts: Pick<RunnerParts, 'rules' | 'externalAccess'>
   },
 ): Promise<Ruling> {
   const { userId, at, approvals, mode } = held
-  const { rules, beyond } = held.parts
+  const { rules, externalAccess } = held.parts
   const request = callRequest(call, by?.paths)
   const ruled = [...(await rules.of(userId, at)), ...approvals.rulesAt(at)]
-  const reached = beyond === undefined ? 'may reach a network' : beyond(at.sessionId, userId, ruled)
-  const reach = { beyond: reached, lost: by?.lost }
-  const judgement = judge(request, ruled, mode, reach)
+  const access =
+    externalAccess === undefined ? 'may reach a network' : externalAccess(at.sessionId, userId, ruled)
+  const external = { externalAccess: access, lost: by?.lost }
+  const judgement = judge(request, ruled, mode, external)
   return { ...judgement, options: approvalOptions(request, judgement, rules.remember) }
 }

@@ -27,7 +27,7 @@ import {
 } from '../history/read-log.ts'
 import { type Spent, spentOf } from '../limits/period-budgets.ts'
 import { ADMINISTRATOR_TEXT } from '../loop/endings.ts'
-import { chosenIn, levelOfPrompt, modelOfPrompt, replacedChoice, told } from '../loop/model-choice.ts'
+import { chosenIn, levelOfPrompt, modelOfPrompt, replacedChoice, withLevel } from '../loop/model-choice.ts'
 import { MeasuredPrompt } from '../metrics/measured-prompt.ts'
 import type { Model } from '../model/model.ts'
 import { storableGroup } from './outcome-images.ts'
@@ -88,8 +88,8 @@ export class Runner {
   }
 
   /** Something ended without a prompt: a message that waited was withdrawn. */
-  tellWaiters(): void {
-    this.#waiters.tell(this.#core.state())
+  notifyWaiters(): void {
+    this.#waiters.notify(this.#core.state())
   }
 
   /**
@@ -128,7 +128,7 @@ export class Runner {
     if (stopped) running.stop.abort('cancelled')
     else if (this.#core.parts.ending?.aborted === true) running.stop.abort('interrupted')
     this.#core.running = running
-    this.#core.tellChanged()
+    this.#core.publishSummary()
     const step = { sessionId: this.#core.id, promptId }
     running.driven = inStep(step, () => this.#drive(running, resumed, resumeCounts))
   }
@@ -171,7 +171,7 @@ export class Runner {
         storeEnd,
       })
     } finally {
-      core.parts.line?.leave(running.promptId)
+      core.parts.promptQueue?.leave(running.promptId)
       if (core.lost) this.#lose()
     }
   }
@@ -220,7 +220,7 @@ export class Runner {
     const watched = (one: Model): Model => measured?.model(one) ?? one
     return {
       model: watched(core.owned(modelOfPrompt(core.log, promptId, models))),
-      fallbacks: models.fallbacks?.map((one) => watched(core.owned(told(one, level)))),
+      fallbacks: models.fallbacks?.map((one) => watched(core.owned(withLevel(one, level)))),
     }
   }
 
@@ -233,7 +233,7 @@ export class Runner {
       maxTurns: limits.maxTurns,
       budgets: limits.budgets,
       retry: parts.retry,
-      line: parts.line?.of({ id: promptId, person }, signal),
+      slot: parts.promptQueue?.of({ id: promptId, person }, signal),
       runCalls: parts.runCalls,
       now: parts.now,
       spent: spentBy(core, running),
@@ -282,7 +282,7 @@ export class Runner {
   /** The prompt continues elsewhere; waiters for its end here are released. */
   #lose(): void {
     this.#core.running = undefined
-    this.#waiters.tell(this.#core.state(), notOwner(this.#core.id))
+    this.#waiters.notify(this.#core.state(), notOwner(this.#core.id))
   }
 
   /** Before the prompt's end, what it changed in the workspace; the diffs are stored first. */
@@ -318,24 +318,24 @@ export class Runner {
       await this.#answers.denyUnanswerable()
       // A person may take hours; others work in the meantime.
       if (core.running !== undefined && core.approvals.pending().length > 0)
-        core.parts.line?.leave(core.running.promptId)
+        core.parts.promptQueue?.leave(core.running.promptId)
       return
     }
     const ended = core.running
-    core.parts.line?.leave(metaOf(end).promptId ?? '')
+    core.parts.promptQueue?.leave(metaOf(end).promptId ?? '')
     const next = this.#startOf(messagesBehind(core.log, end))
     if (next === undefined) {
       await core.store(group)
       core.running = undefined
-      core.tellChanged()
+      core.publishSummary()
       this.#onJobs()
     } else {
       // In the same transaction: a crash in between would leave a message waiting for nothing.
       await core.store([...group, ...next.events])
       this.start(next)
     }
-    if (ended !== undefined) core.besides(nameChat(core, ended, spentBy(core, ended)))
-    this.#waiters.tell(core.state())
+    if (ended !== undefined) core.runInBackground(nameChat(core, ended, spentBy(core, ended)))
+    this.#waiters.notify(core.state())
   }
 
   /** The start of the prompt that these messages become: the last of them, with those before it. */

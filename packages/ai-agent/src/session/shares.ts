@@ -143,7 +143,7 @@ export class SessionShares {
   }
 
   /** Sends a changed row to everybody who sees the session, in order. Never throws. */
-  tell(change: SessionChange): void {
+  publish(change: SessionChange): void {
     const id = change.summary.sessionId
     void this.#readersOf(id).then((sharedWith) => {
       this.#announce({ ...change, sharedWith })

@@ -2,7 +2,7 @@
 import { messageOf } from '@sandlot/shared/base/errors'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { type SessionEvent, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'
-import { modelOfPrompt, told } from '../loop/model-choice.ts'
+import { modelOfPrompt, withLevel } from '../loop/model-choice.ts'
 import { endBeforeRequest } from '../loop/stop-conditions.ts'
 import { streamAnswer } from '../loop/streamed-answer.ts'
 import { usageEvent } from '../loop/usage.ts'
@@ -71,7 +71,7 @@ export async function nameChat(
     await core.asOwner(core.journal.checkOwner())
     const signal = AbortSignal.any([core.released, AbortSignal.timeout(PATIENCE_MS)])
     const request = { messages: requestOf(core.log, promptId), maxTokens: MAX_TOKENS }
-    const asked = told(model, model.thoughtLevels?.[0])
+    const asked = withLevel(model, model.thoughtLevels?.[0])
     const { value: answer } = await streamAnswer<never>(asked, request, signal, () => undefined).next()
     const title = readTitle(answer.text)
     const usage = inTheSameContext(usageEvent(ctx, undefined, model, answer.usage), core.log)

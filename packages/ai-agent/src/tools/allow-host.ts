@@ -39,9 +39,9 @@ export function allowHost(rules: RuleRegistry, mayAsk: (userId: string) => boole
       yield { type: 'started' }
       const held = await rules.of(userId, { sessionId, promptId })
       const known = hostRules(held, true)({ host, port })
-      const kept = held.find(({ id }) => known?.decision === 'allow' && id === known.ruleId)
-      if (kept === undefined) await rules.allowOnce(userId, `${host}:${port}`, { sessionId, promptId })
-      const once = kept === undefined || kept.endsWith?.promptId !== undefined
+      const allowed = held.find(({ id }) => known?.decision === 'allow' && id === known.ruleId)
+      if (allowed === undefined) await rules.allowOnce(userId, `${host}:${port}`, { sessionId, promptId })
+      const once = allowed === undefined || allowed.endsWith?.promptId !== undefined
       const until = once ? ' until this message is answered' : ''
       return {
         status: 'completed',

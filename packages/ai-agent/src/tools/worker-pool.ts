@@ -33,7 +33,7 @@ interface Thread {
 }
 
 /** Milliseconds between two looks at the CPU time of a thread. */
-const LOOK_MS = 20
+const CHECK_MS = 20
 
 export class JobTooSlowError extends Error {
   override readonly name = 'JobTooSlow'
@@ -75,7 +75,7 @@ export class WorkerPool<Job, Answer> {
     worker.ref()
     const over = new AbortController()
     const limit = AbortSignal.any([ended, over.signal, ...(signal === undefined ? [] : [signal])])
-    let looks: NodeJS.Timeout | undefined
+    let checks: NodeJS.Timeout | undefined
     try {
       await orAborted(loaded, limit)
       const before = await worker.cpuUsage()
@@ -83,11 +83,11 @@ export class WorkerPool<Job, Answer> {
         const { user, system } = await worker.cpuUsage(before)
         return (user + system) / 1_000
       }
-      const look = async (): Promise<void> => {
+      const check = async (): Promise<void> => {
         const ms = await used()
         if (ms >= cpuMs) over.abort(new JobTooSlowError(ms))
       }
-      looks = setInterval(() => void Promise.allSettled([look()]), LOOK_MS)
+      checks = setInterval(() => void Promise.allSettled([check()]), CHECK_MS)
       const message = once(worker, 'message')
       worker.postMessage(job)
       const [answer] = (await orAborted(message, limit)) as [Answer]
@@ -99,7 +99,7 @@ export class WorkerPool<Job, Answer> {
       void worker.terminate()
       throw error
     } finally {
-      clearInterval(looks)
+      clearInterval(checks)
     }
   }
 

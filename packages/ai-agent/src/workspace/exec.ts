@@ -60,7 +60,7 @@ interface ExecParts {
   sandbox: (userId: string, signal: AbortSignal) => Promise<Sandbox>
   rules: RuleRegistry
   /** See `ExternalAccess`. */
-  beyond: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
+  externalAccess: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
   /** Aborts when the agent goes. */
   leaving: AbortSignal
   /** Writes a line of the audit log; must not throw. Absent: none is written. */
@@ -149,7 +149,7 @@ export class Execs {
     io: ExecStreams,
     { userId, mode, callId }: { userId: string; mode: Mode; callId: string },
   ): BatchContext {
-    const { sandbox, rules, beyond, leaving, now, log } = this.#parts
+    const { sandbox, rules, externalAccess, leaving, now, log } = this.#parts
     return {
       ids: { sessionId: NAME, userId, promptId: callId, turn: 1 },
       tools: { getTool: () => tool, listTools: () => [tool] },
@@ -161,8 +161,8 @@ export class Execs {
         of: () => ({ state: 'none', answer: async () => ({ allowed: false, by: 'unattended' }) }),
         judge: async (judged, by) => {
           const held = await rules.of(userId, { sessionId: NAME, promptId: callId })
-          const reach = { beyond: beyond(NAME, userId, held), lost: by?.lost }
-          return { ...judge(callRequest(judged, by?.paths), held, mode, reach), options: [] }
+          const external = { externalAccess: externalAccess(NAME, userId, held), lost: by?.lost }
+          return { ...judge(callRequest(judged, by?.paths), held, mode, external), options: [] }
         },
       },
       before: callsBefore([]),

@@ -17,7 +17,7 @@ import { WORKSPACE } from '../tools/workspace-path.ts'
 import { type GitBefore, gitBefore } from './git-before.ts'
 
 /** Milliseconds that the first call waits for the sandbox to look, and that the end waits. */
-const LOOK_MS = 6_000
+const READ_MS = 6_000
 const SETTLE_MS = 6_000
 /** Files that are named; the others are counted. */
 const MOST_FILES = 100
@@ -45,7 +45,7 @@ export class PromptChanges {
 
   /** Before a call that may change something. Resolves when the call may go on; never rejects. */
   async watch(sandbox: Sandbox): Promise<void> {
-    this.#before ??= this.#look(sandbox)
+    this.#before ??= this.#readBefore(sandbox)
     await this.#before
   }
 
@@ -65,8 +65,8 @@ export class PromptChanges {
       if (files.length === 0) return undefined
       const named = files.slice(0, MOST_FILES)
       const texts = await this.#texts(before, named.slice(0, MOST_COMPARED), log, patience)
-      const told = withLines(named, texts)
-      return { changed: { files: told.files, more: more + files.length - named.length }, diffs: told.diffs }
+      const shown = withLines(named, texts)
+      return { changed: { files: shown.files, more: more + files.length - named.length }, diffs: shown.diffs }
     } catch (error) {
       if (isTooLarge(error)) return tooManyFiles()
       this.#warn(error)
@@ -76,9 +76,9 @@ export class PromptChanges {
     }
   }
 
-  async #look(sandbox: Sandbox): Promise<Before | 'too_many_files' | undefined> {
+  async #readBefore(sandbox: Sandbox): Promise<Before | 'too_many_files' | undefined> {
     try {
-      const patience = AbortSignal.timeout(LOOK_MS)
+      const patience = AbortSignal.timeout(READ_MS)
       const snapshot = await orAborted(sandbox.files.snapshot(), patience)
       const { repositories } = snapshot
       const git = repositories.length === 0 ? undefined : gitBefore(sandbox, repositories)

@@ -9,8 +9,8 @@ const MOST_ENTRIES = 50_000
 const MOST_MS = 3_000
 const SIDE_BY_SIDE = 8
 /** A search as one types makes one walk. */
-const KEPT_MS = 5_000
-const MOST_KEPT = 4
+const CACHE_MS = 5_000
+const MAX_CACHED = 4
 const ENTRIES_PER_PAUSE = 256
 
 interface Names {
@@ -30,7 +30,7 @@ interface Fitting {
 /** The best so many. */
 class Best {
   readonly #most: number
-  #kept: Fitting[] = []
+  #best: Fitting[] = []
   count = 0
 
   constructor(most: number) {
@@ -40,17 +40,17 @@ class Best {
   add(one: Fitting): void {
     this.count++
     // Sorted now and then: all at once would hold the process.
-    if (this.#kept.push(one) >= 4 * this.#most) this.#cut()
+    if (this.#best.push(one) >= 4 * this.#most) this.#cut()
   }
 
   take(): FileStat[] {
     this.#cut()
-    return this.#kept.map(({ entry }) => entry)
+    return this.#best.map(({ entry }) => entry)
   }
 
   #cut(): void {
-    const sorted = this.#kept.toSorted((a, b) => b.fits - a.fits || a.orElse - b.orElse)
-    this.#kept = sorted.slice(0, this.#most)
+    const sorted = this.#best.toSorted((a, b) => b.fits - a.fits || a.orElse - b.orElse)
+    this.#best = sorted.slice(0, this.#most)
   }
 }
 
@@ -84,10 +84,10 @@ export class FileSearch {
 
   async #names(userId: string, files: SandboxFiles): Promise<Names> {
     const known = this.#walks.get(userId)
-    if (known !== undefined && performance.now() - known.at < KEPT_MS) return known.names
+    if (known !== undefined && performance.now() - known.at < CACHE_MS) return known.names
     this.#walks.delete(userId)
     const [oldest] = this.#walks.keys()
-    if (oldest !== undefined && this.#walks.size >= MOST_KEPT) this.#walks.delete(oldest)
+    if (oldest !== undefined && this.#walks.size >= MAX_CACHED) this.#walks.delete(oldest)
     const names = walk(files)
     this.#walks.set(userId, { at: performance.now(), names })
     // One that failed is not kept.

@@ -42,8 +42,8 @@ export class Viewer {
   constructor(parts: ViewerParts) {
     this.#parts = parts
     const { socket, scrollback, from } = parts
-    const kept = from >= scrollback.start && from <= scrollback.end
-    this.#begin(kept ? from : scrollback.start)
+    const isRetained = from >= scrollback.start && from <= scrollback.end
+    this.#begin(isRetained ? from : scrollback.start)
     socket.on('message', (data, isBinary) => this.#heard(data, isBinary))
     socket.once('close', () => this.#leave())
     this.#send()

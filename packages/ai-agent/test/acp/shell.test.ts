@@ -46,7 +46,7 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
       },
       sandbox: (userId) => sandboxes.acquire(userId),
       rules: undefined as never,
-      beyond: () => undefined,
+      externalAccess: () => undefined,
       leaving,
       log,
       now: Date.now,
@@ -54,7 +54,7 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
     streams: new ByteStreams(),
     connected,
     mayUse: (userId, what) => mayUse(userId, what, { toolsEnabled: true, builtinTools: 'all', personal }),
-    desk: {
+    sandboxAdmin: {
       sandboxes: {
         ...sandboxes,
         workspaces: () => local.workspaces(),

@@ -14,7 +14,7 @@ import { programs } from './corpus/programs.ts'
 import { structure } from './corpus/structure.ts'
 import { words } from './corpus/words.ts'
 
-const CLOSED: ExternalAccess = { beyond: undefined }
+const CLOSED: ExternalAccess = { externalAccess: undefined }
 const shell = (command: string): CallRequest => request([{ kind: 'shell', command }])
 const request = (
   asks: RuleRequest[],
@@ -149,12 +149,12 @@ describe('where the sandbox reaches nothing', () => {
 })
 
 test('a sandbox with a network has commands ask, with the reason', () => {
-  const judged = inAuto(shell('npm test'), { beyond: 'has network access' })
+  const judged = inAuto(shell('npm test'), { externalAccess: 'has network access' })
   expect(judged.verdict).toBe('ask')
   expect(judged.why).toEqual([
     { part: 'npm test', because: 'may change something, and this sandbox has network access' },
   ])
-  expect(inAuto(file('a.ts', 'edit'), { beyond: 'has network access' }).verdict).toBe('allow')
+  expect(inAuto(file('a.ts', 'edit'), { externalAccess: 'has network access' }).verdict).toBe('allow')
   expect(judge(shell('npm test'), [], 'auto').verdict).toBe('ask')
 })
 
@@ -185,7 +185,7 @@ test('what runs in a mode runs in every higher one, and auto allows nothing that
     asks: fc.array(ask, { maxLength: 2 }),
   })
   const reaches = fc.record({
-    beyond: fc.constantFrom(undefined, 'has network access'),
+    externalAccess: fc.constantFrom(undefined, 'has network access'),
     lost: fc.constantFrom(undefined, new Set<string>()),
   })
   const rules = fc.subarray([...RULES, rule('allow', { shell: 'rm *' }), rule('deny', { file: 'src/**' })])

@@ -46,10 +46,10 @@ async function asks(command: string): Promise<boolean> {
     readOnly: false,
     asks: [{ kind: 'shell', command, cwd: 'repo' }],
   }
-  const { verdict, atRisk } = judge(call, [], 'auto', { beyond: undefined })
+  const { verdict, atRisk } = judge(call, [], 'auto', { externalAccess: undefined })
   if (atRisk.length === 0) return verdict === 'ask'
   const lost = await lostToGit(sandbox, atRisk, { cwd: '/workspace/repo', sessionId: 's' })
-  return judge(call, [], 'auto', { beyond: undefined, lost }).verdict === 'ask'
+  return judge(call, [], 'auto', { externalAccess: undefined, lost }).verdict === 'ask'
 }
 
 /** Files that git does not hold, by path. */

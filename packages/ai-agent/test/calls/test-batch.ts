@@ -52,7 +52,7 @@ export class TestBatch {
   rules: readonly Rule[] = []
   mode: Mode
   /** External access of commands. */
-  beyond: string | undefined
+  externalAccess: string | undefined
   readonly #options: TestBatchOptions
   readonly #scheduler
   readonly #registry = createRegistry()
@@ -133,7 +133,10 @@ export class TestBatch {
         }),
         judge: async (call, by) => {
           const request = callRequest(call, by?.paths)
-          const judgement = judge(request, this.rules, this.mode, { beyond: this.beyond, lost: by?.lost })
+          const judgement = judge(request, this.rules, this.mode, {
+            externalAccess: this.externalAccess,
+            lost: by?.lost,
+          })
           return { ...judgement, options: approvalOptions(request, judgement, 'always') }
         },
       },

@@ -403,7 +403,7 @@ describe('a person’s own server', () => {
     const store = await openSessionStore(join(newFolder(), 'sessions.db'))
     closing.push(() => store.close())
     const secrets = new Map<string, string>()
-    const book = await ServerRegistry.open({
+    const registry = await ServerRegistry.open({
       rows: store.mcpServers,
       secrets: {
         get: async (userId, name) => secrets.get(`${userId} ${name}`),
@@ -423,11 +423,11 @@ describe('a person’s own server', () => {
       log: { info: () => undefined, warn: () => undefined },
     })
     const sandbox = (userId: string, signal: AbortSignal) => local.sandboxes.acquire(userId, signal)
-    const bench = openMcpBench({}, { sandbox, book })
+    const bench = openMcpBench({}, { sandbox, registry })
     closing.push(() => bench.close())
     const add = (server: ServerRequest) => {
       const { values, revision, ...rest } = serverRequest.parse(server)
-      return book.put('own', 'ada', rest, { revision, values })
+      return registry.put('own', 'ada', rest, { revision, values })
     }
     const command = { kind: 'sandbox' as const, command: process.execPath, args: [SCRIPT] }
     const connection = { ...command, env: ['WORD'] }
@@ -436,7 +436,7 @@ describe('a person’s own server', () => {
     const { forModel } = await batchOf(await bench.tools('ada')).call('environment', {})
     expect(JSON.parse(forModel)).toMatchObject({ env: { WORD: 'mine' } })
     expect((await bench.tools('bob')).listTools()).toEqual([])
-    await book.remove('own', 'ada', id)
+    await registry.remove('own', 'ada', id)
     expect((await bench.tools('ada')).listTools()).toEqual([])
     await add({ name: 'missing', connection: { kind: 'sandbox', command: 'no-such-program' } })
     const states = await bench.mcp.states('ada', new AbortController().signal)

@@ -31,7 +31,7 @@ async function nextTurn(look: PollJobs = pollJobs(local.sandboxes)): Promise<str
   const ends = takeEndedJobs({
     promptId: 'p',
     log: () => batch.log,
-    look: (jobs) => look('u_test', jobs),
+    poll: (jobs) => look('u_test', jobs),
     now: Date.now,
   })
   for await (const group of ends) {

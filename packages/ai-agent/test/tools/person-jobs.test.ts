@@ -51,7 +51,7 @@ test('what runs in the background is listed with its chat, read and ended, which
   const ends = takeEndedJobs({
     promptId: 'p',
     log: () => batch.log,
-    look: (ours) => pollJobs(local.sandboxes)('u_test', ours),
+    poll: (ours) => pollJobs(local.sandboxes)('u_test', ours),
     now: Date.now,
   })
   for await (const group of ends) texts.push(...group.map(({ _meta }) => _meta.sandlot.event))

@@ -7,7 +7,7 @@ import { parseParams } from '../errors.ts'
 import type { AcpServerParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 
-export function mcpServersRequests({ mcpServers: desk, userSeen, log }: AcpServerParts): ExtensionHandlers {
+export function mcpServersRequests({ mcpServers: admin, userSeen, log }: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.mcpServers]: async ({ params, connection, signal }) => {
       const { user: said, ask } = parseParams(mcpServersParams, params, EXT.mcpServers)
@@ -16,9 +16,9 @@ export function mcpServersRequests({ mcpServers: desk, userSeen, log }: AcpServe
       if (ask.of === 'deployment' && user.role !== 'admin')
         throw new SandlotError('forbidden', 'Only an administrator can do this.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no MCP servers.')
-      if (desk === undefined) throw new SandlotError('not_implemented', 'No MCP servers can be added here.')
+      if (admin === undefined) throw new SandlotError('not_implemented', 'No MCP servers can be added here.')
       userSeen?.(user)
-      const answer = await desk.answer(user.id, actorOf(user), ask, signal)
+      const answer = await admin.answer(user.id, actorOf(user), ask, signal)
       if (ask.do === 'put' || ask.do === 'remove' || ask.do === 'sign_out')
         log.info(
           { by: user.id, of: ask.of, server: ask.do === 'put' ? ask.name : ask.id, what: ask.do },

@@ -9,19 +9,19 @@ import type { AcpServerParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { administrator } from './administration.ts'
 
-export function modelsRequests({ models: book, log }: AcpServerParts): ExtensionHandlers {
+export function modelsRequests({ models: registry, log }: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.models]: async ({ params, connection, signal }): Promise<ModelsView | EndpointTestResult> => {
       const { user: said, ask } = parseParams(modelsParams, params, EXT.models)
       const user = administrator(connection, said)
-      if (book === undefined) throw new SandlotError('not_implemented', 'Models cannot be added here.')
+      if (registry === undefined) throw new SandlotError('not_implemented', 'Models cannot be added here.')
       if (ask.do === 'test') {
         const key = ask.apiKey ?? (ask.id === undefined ? undefined : await keyFor(ask.id, ask.baseUrl))
         return testEndpoint(ask, key ?? '', signal)
       }
       if (ask.do === 'put') {
         const { do: _put, id, revision, apiKey, ...endpoint } = ask
-        await book.put(endpoint, { id, revision, apiKey }, (before) => ({
+        await registry.put(endpoint, { id, revision, apiKey }, (before) => ({
           ...actorOf(user),
           what: 'endpoint_changed',
           whom: { id, name: endpoint.name },
@@ -30,19 +30,19 @@ export function modelsRequests({ models: book, log }: AcpServerParts): Extension
         }))
         log.info({ by: user.id, endpoint: endpoint.name }, 'an administrator changed a model endpoint')
       } else if (ask.do === 'remove') {
-        const before = book.view.endpoints.find(({ id }) => id === ask.id)
+        const before = registry.view.endpoints.find(({ id }) => id === ask.id)
         const whom = { id: ask.id, name: before?.name }
-        await book.remove(ask.id, { ...actorOf(user), what: 'endpoint_removed', whom, before })
+        await registry.remove(ask.id, { ...actorOf(user), what: 'endpoint_removed', whom, before })
         log.info({ by: user.id, endpoint: ask.id }, 'an administrator removed a model endpoint')
       }
-      return book.view
+      return registry.view
     },
   }
 
   /** Its key is for its own address alone. */
   async function keyFor(id: string, baseUrl: string): Promise<string | undefined> {
-    const known = book?.view.endpoints.find((one) => one.id === id)
-    return known?.baseUrl === baseUrl ? book?.keyOf(id) : undefined
+    const known = registry?.view.endpoints.find((one) => one.id === id)
+    return known?.baseUrl === baseUrl ? registry?.keyOf(id) : undefined
   }
 }
 

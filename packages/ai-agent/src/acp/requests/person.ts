@@ -71,9 +71,9 @@ export function instructionsRequests(parts: AcpServerParts): ExtensionHandlers {
           ? ({ ...actorOf(actor), what: 'instructions_changed', whom: { name: 'Everybody' } } as const)
           : undefined
       if (text !== undefined) await instructions.put(whose, text.trim().toWellFormed(), Date.now(), line)
-      const kept = { text: await instructions.get(whose) }
-      if (of === 'own') return kept
-      return { ...kept, configured: configured?.team ?? '', operator: configured?.operator ?? '' }
+      const stored = { text: await instructions.get(whose) }
+      if (of === 'own') return stored
+      return { ...stored, configured: configured?.team ?? '', operator: configured?.operator ?? '' }
     },
   }
 }

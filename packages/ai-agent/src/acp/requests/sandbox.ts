@@ -64,27 +64,27 @@ export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
       if (!connection.ours || shell === undefined)
         throw new SandlotError('not_implemented', 'There are no sandboxes here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
-      const { desk } = shell
+      const { sandboxAdmin } = shell
       return withSandboxErrors(async () => {
         switch (ask.do) {
           case 'view':
-            return view(desk, user)
+            return view(sandboxAdmin, user)
           case 'reset':
           case 'stop':
             log.info({ userId: user.id }, `a person’s ${ask.do} of their sandbox`)
-            await desk.sandboxes[ask.do](user.id)
+            await sandboxAdmin.sandboxes[ask.do](user.id)
             await audit?.write({
               ...actorOf(user),
               what: ask.do === 'reset' ? 'sandbox_reset' : 'sandbox_stopped',
             })
             return {}
           case 'jobs':
-            return { jobs: await desk.jobs.list(user.id) }
+            return { jobs: await sandboxAdmin.jobs.list(user.id) }
           case 'output':
-            return { text: await desk.jobs.output(user.id, ask.id) }
+            return { text: await sandboxAdmin.jobs.output(user.id, ask.id) }
           case 'end':
             log.info({ userId: user.id, command: ask.id }, 'a person ended a background command')
-            await desk.jobs.end(user.id, ask.id)
+            await sandboxAdmin.jobs.end(user.id, ask.id)
             return {}
         }
       })
@@ -103,21 +103,21 @@ export function sandboxesRequests({ shell, ownership, audit, log }: AcpServerPar
       const { user: said, ask } = parseParams(sandboxesParams, params, EXT.sandboxes)
       const user = administrator(connection, said)
       if (shell === undefined) throw new SandlotError('not_implemented', 'There are no sandboxes here.')
-      const { desk } = shell
+      const { sandboxAdmin } = shell
       return withSandboxErrors(async () => {
         switch (ask.do) {
           case 'list':
-            return listAll(desk)
+            return listAll(sandboxAdmin)
           case 'use':
-            return measure(desk, ask.userIds)
+            return measure(sandboxAdmin, ask.userIds)
           case 'reset':
           case 'stop': {
             await ownership?.claim(ask.userId)
             log.info({ by: user.id, userId: ask.userId }, `an administrator’s ${ask.do} of a sandbox`)
             const missing =
               ask.do === 'reset'
-                ? await desk.sandboxes.reset(ask.userId, 'replace')
-                : await desk.sandboxes.stop(ask.userId)
+                ? await sandboxAdmin.sandboxes.reset(ask.userId, 'replace')
+                : await sandboxAdmin.sandboxes.stop(ask.userId)
             await audit?.write({
               ...actorOf(user),
               what: ask.do === 'reset' ? 'sandbox_reset' : 'sandbox_stopped',

@@ -21,7 +21,7 @@ import type { AcpServerParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 
 export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
-  const book = (): SettingsRegistry => {
+  const registry = (): SettingsRegistry => {
     if (parts.settings === undefined)
       throw new SandlotError('not_implemented', 'This agent keeps no settings of people.')
     return parts.settings
@@ -35,9 +35,9 @@ export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
       const { user: said, ask } = parseParams(settingsParams, params, EXT.settings)
       // A foreign client is the local user, whatever it says.
       const user = connection.ours ? said : connection.user({})
-      if (ask.do === 'own') return { effective: book().effective(user) } satisfies SettingsAnswer
+      if (ask.do === 'own') return { effective: registry().effective(user) } satisfies SettingsAnswer
       if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
-      const answer = await answerSettings(book(), ask, user)
+      const answer = await answerSettings(registry(), ask, user)
       if (ask.do === 'put' || ask.do === 'remove')
         parts.log.info(
           { by: user.id, subject: ask.subject, done: answer.conflict === undefined },
@@ -61,52 +61,52 @@ export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
     [EXT.teamSeeds]: async ({ params, connection }) => {
       const { adopted = [] } = parseParams(teamSeedsParams, params, EXT.teamSeeds)
       requireService(connection.ours)
-      await book().adopted(adopted)
-      return { teams: book().teamSeeds() }
+      await registry().adopted(adopted)
+      return { teams: registry().teamSeeds() }
     },
   }
 }
 
 async function answerSettings(
-  book: SettingsRegistry,
+  registry: SettingsRegistry,
   ask: Exclude<SettingsAsk, { do: 'own' }>,
   by: AgentUser,
 ): Promise<SettingsAnswer> {
   switch (ask.do) {
     case 'list':
-      return { all: book.all.map(({ subject, revision }) => ({ subject, revision })) }
+      return { all: registry.all.map(({ subject, revision }) => ({ subject, revision })) }
     case 'get': {
       // No person has this id, so nothing is set for them alone.
-      const of = (teams: readonly string[]) => book.effective({ id: '', teams })
+      const of = (teams: readonly string[]) => registry.effective({ id: '', teams })
       const { mcpServers, models } = of([])
       return {
-        view: book.view(ask.subject),
+        view: registry.view(ask.subject),
         without: of(ask.teams ?? []),
-        offered: { mcpServers: mcpServers.value, models: models.value, tools: [...book.tools] },
+        offered: { mcpServers: mcpServers.value, models: models.value, tools: [...registry.tools] },
       }
     }
     case 'put': {
-      const view = await book.put(ask.subject, ask, ask.name, (before) => ({
+      const view = await registry.put(ask.subject, ask, ask.name, (before) => ({
         ...actorOf(by),
         what: 'settings_changed',
         whom: { id: ask.subject.id, name: ask.name },
         before,
         after: ask.settings,
       }))
-      return view === undefined ? { conflict: book.view(ask.subject) } : { view }
+      return view === undefined ? { conflict: registry.view(ask.subject) } : { view }
     }
     case 'remove':
-      await book.remove(ask.subject, {
+      await registry.remove(ask.subject, {
         ...actorOf(by),
         what: 'settings_removed',
         whom: { id: ask.subject.id },
-        before: book.view(ask.subject).settings,
+        before: registry.view(ask.subject).settings,
       })
       return {}
     case 'rename':
-      await book.rename(ask.subject, ask.name)
+      await registry.rename(ask.subject, ask.name)
       return {}
     case 'effective':
-      return { effective: book.effective({ id: ask.userId, email: ask.email, teams: ask.teams }) }
+      return { effective: registry.effective({ id: ask.userId, email: ask.email, teams: ask.teams }) }
   }
 }

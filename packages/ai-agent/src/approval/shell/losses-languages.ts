@@ -91,8 +91,8 @@ function mayWrite(script: string): boolean {
 /** A file under the name with the suffix is lost as well. */
 function inPlace(files: readonly (string | undefined)[], suffix = ''): readonly Loss[] {
   if (/[*/]/.test(suffix)) return UNKNOWN
-  const kept = suffix === '' ? [] : files.map((path) => path && path + suffix)
-  return each('overwrites', [...files, ...kept])
+  const copies = suffix === '' ? [] : files.map((path) => path && path + suffix)
+  return each('overwrites', [...files, ...copies])
 }
 
 /** `-i` may have a suffix, and stands in a cluster: `-pi.bak -e …`. */

@@ -13,7 +13,7 @@ const MAX_WILDCARDS = 16
 type PatternWord = string | typeof WILD
 
 const read = new Map<string, readonly PatternWord[] | { problem: string }>()
-const KEPT = 500
+const MAX_CACHED = 500
 
 /** Why `text` cannot stand in a rule; undefined when it can. */
 export function patternProblem(text: string): string | undefined {
@@ -24,7 +24,7 @@ export function patternProblem(text: string): string | undefined {
 function readPattern(text: string): readonly PatternWord[] | { problem: string } {
   const known = read.get(text)
   if (known !== undefined) return known
-  if (read.size >= KEPT) read.clear()
+  if (read.size >= MAX_CACHED) read.clear()
   const made = parsePattern(text)
   read.set(text, made)
   return made

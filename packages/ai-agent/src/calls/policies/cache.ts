@@ -46,8 +46,8 @@ export function cache(now: () => number = () => performance.now()): Policy {
           changed(ctx.ids.userId)
         }
       }
-      const { cache: kept } = tool.runs ?? {}
-      if (kept === undefined) return yield* next(call, ctx)
+      const { cache: caching } = tool.runs ?? {}
+      if (caching === undefined) return yield* next(call, ctx)
       const generation = generationOf(ctx.ids.userId)
       const key = keyOf(ctx.ids.userId, generation, call)
       const known = outcomes.get(key)
@@ -62,7 +62,7 @@ export function cache(now: () => number = () => performance.now()): Policy {
         outcome.outputInfo === undefined &&
         generationOf(ctx.ids.userId) === generation
       )
-        outcomes.set(key, outcome, { ttl: kept.ttlMs ?? DEFAULT_TTL_MS })
+        outcomes.set(key, outcome, { ttl: caching.ttlMs ?? DEFAULT_TTL_MS })
       return outcome
     }
 }

@@ -49,13 +49,13 @@ export async function clientFor(
   if (own !== undefined) return ownClient(authority, own, options)
   if (documentUrl !== undefined && authority.metadata?.['client_id_metadata_document_supported'] === true)
     return { client_id: documentUrl }
-  const kept = registrationOf(await options.read())
+  const stored = registrationOf(await options.read())
   const fits =
-    kept !== undefined &&
-    sameIssuer(kept.issuer, authority.issuer) &&
+    stored !== undefined &&
+    sameIssuer(stored.issuer, authority.issuer) &&
     // Registered under another address of Sandlot: the authority would refuse the redirect.
-    metadata.redirect_uris.every((uri) => kept.redirect_uris.includes(uri))
-  if (fits) return kept
+    metadata.redirect_uris.every((uri) => stored.redirect_uris.includes(uri))
+  if (fits) return stored
   if (authority.metadata !== undefined && authority.metadata.registration_endpoint === undefined)
     throw new ServerUnavailableError(
       `its sign-in at ${authority.issuer.slice(0, 200)} does not register clients by itself; register this Sandlot there (redirect address ${metadata.redirect_uris[0] ?? 'none'}) and set auth.clientId`,

@@ -37,12 +37,12 @@ export async function* takeEndedJobs(ctx: {
   /** Absent: no prompt runs. */
   promptId?: string
   log: () => readonly SessionEvent[]
-  look: (jobs: readonly Job[]) => ReturnType<PollJobs>
+  poll: (jobs: readonly Job[]) => ReturnType<PollJobs>
   now: () => number
 }): AsyncGenerator<readonly SessionEvent[], void> {
   const open = openJobsOf(ctx.log())
   if (open.length === 0) return
-  for (const { job, state } of await ctx.look(open)) {
+  for (const { job, state } of await ctx.poll(open)) {
     if (state.state === 'running') continue
     const text = `[The background command ${job.id} (${job.line}) ${endWords(state)}. read_output (id ${job.id}) shows what it printed.]`
     const event = {

@@ -15,7 +15,7 @@ interface LogSearch extends AsyncDisposable {
    * The lines that match, of those that were not whole when it looked last; at first of all from
    * the beginning. `size`: bytes of the log now. Rejects with the signal's reason when it aborts.
    */
-  look(size: number, signal: AbortSignal): Promise<string[]>
+  find(size: number, signal: AbortSignal): Promise<string[]>
 }
 
 /**
@@ -28,7 +28,7 @@ export function createLogSearch(read: ReadBytes, from: number, pattern: string, 
   let begin = from
   let seen: number | undefined
   return {
-    async look(size, signal) {
+    async find(size, signal) {
       if (size === seen) return []
       seen = size
       const start = begin

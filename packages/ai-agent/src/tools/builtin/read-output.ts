@@ -99,7 +99,7 @@ async function waitFor(
     // The state first: what it printed before its end is then in the log.
     const state = await jobState(sandbox, job)
     const size = (await statIfExists(sandbox.files.withoutLinks, logPath(job.command)))?.size ?? 0
-    const matches = (await search?.look(size, ctx.signal)) ?? []
+    const matches = (await search?.find(size, ctx.signal)) ?? []
     const enough = search === undefined ? size > from : matches.length > 0
     const left = until - performance.now()
     if (enough || state.state !== 'running' || left <= 0) return { state, size, matches }

@@ -115,8 +115,8 @@ async function outputOf(
   if (info?.unstored !== undefined)
     return { read, bytes: info.unstored.from, notes: [unstoredNote(info.bytes, info.unstored)] }
   if (info !== undefined && info.bytes > 0) return { read, bytes: info.bytes, notes: [] }
-  const told = Buffer.from(outcome.rawOutput?.forModel ?? '')
-  return { read: async (from, to) => told.subarray(from, to), bytes: told.length, notes: [] }
+  const shown = Buffer.from(outcome.rawOutput?.forModel ?? '')
+  return { read: async (from, to) => shown.subarray(from, to), bytes: shown.length, notes: [] }
 }
 
 function unstoredNote(bytes: number, { from, why }: NonNullable<OutputInfo['unstored']>): string {

@@ -119,8 +119,8 @@ export function createCommandOutput(ctx: CallContext, live: LiveOutput): Command
 }
 
 /** The output had been acknowledged to the sandbox, and the store lost it. */
-function goneNotice(kept: number, bytes: number, file: string | undefined): string {
-  const what = kept === 0 ? 'The output' : `The output from byte ${grouped(kept)} on`
+function goneNotice(storedBytes: number, bytes: number, file: string | undefined): string {
+  const what = storedBytes === 0 ? 'The output' : `The output from byte ${grouped(storedBytes)} on`
   const where =
     file === undefined
       ? ''

@@ -20,20 +20,20 @@ interface LineCutter {
 }
 
 export function createLineCutter(maxChars: number): LineCutter {
-  let kept = ''
+  let head = ''
   let chars = 0
   let last = ''
 
   const add = (part: string): void => {
-    if (kept.length < maxChars) kept += part.slice(0, maxChars - kept.length)
+    if (head.length < maxChars) head += part.slice(0, maxChars - head.length)
     chars += part.length
     last = part.at(-1) ?? last
   }
   const take = (): CutLine => {
     const crlf = last === '\r'
     const whole = crlf ? chars - 1 : chars
-    const line = { text: kept.slice(0, whole), chars: whole, crlf }
-    kept = ''
+    const line = { text: head.slice(0, whole), chars: whole, crlf }
+    head = ''
     chars = 0
     last = ''
     return line

@@ -25,7 +25,7 @@ test('property: a log that grows by any pieces is searched like one that is ther
       let unfinished = 0
       for (const piece of grows) {
         log = Buffer.concat([log, Buffer.from(piece)])
-        seen.push(...(await search.look(log.length, never)))
+        seen.push(...(await search.find(log.length, never)))
         unfinished += Buffer.byteLength(log.toString().split('\n').at(-1) ?? '')
       }
       // A line that matches before it is whole is seen again when it is longer.
@@ -48,8 +48,8 @@ test('a log that has not grown is not read', async () => {
     return bytes.subarray(from, to)
   }
   await using search = createLogSearch(read, 0, 'three', ROOM)
-  expect(await search.look(bytes.length, never)).toEqual([])
+  expect(await search.find(bytes.length, never)).toEqual([])
   const before = reads
-  expect(await search.look(bytes.length, never)).toEqual([])
+  expect(await search.find(bytes.length, never)).toEqual([])
   expect(reads).toBe(before)
 })
