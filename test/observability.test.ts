@@ -36,7 +36,7 @@ async function everything(): Promise<{ text: string; series: Map<string, Labels[
   service.httpRequest('/api/me', 'GET', 200, 0.01)
   service.httpRequest('/api/me', 'GET', 503, 0.01)
   for (const result of ['ok', 'refused', 'limited'] as const) service.signIn(result)
-  for (const result of ['sent', 'failed', 'dropped'] as const) service.notice('push', result)
+  for (const result of ['sent', 'failed', 'dropped'] as const) service.notification('push', result)
   const delays = { p50: 1, p99: 2, max: 3 }
   service.loopDelays({ service: delays, agent: delays })
   const tools = createToolMetrics()

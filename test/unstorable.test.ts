@@ -202,7 +202,7 @@ const RATES = {
   signInSteps: MANY,
   resets: MANY,
   prompts: MANY,
-  noticeTests: MANY,
+  notificationTests: MANY,
 }
 
 interface World {

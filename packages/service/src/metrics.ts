@@ -10,7 +10,7 @@ export interface Metrics {
   errorOut(code: string): void
   eventOut(live: boolean): void
   slowReaderDropped(): void
-  notice(channel: 'push' | 'mail', result: 'sent' | 'failed' | 'dropped'): void
+  notification(channel: 'push' | 'mail', result: 'sent' | 'failed' | 'dropped'): void
   resumed(): void
   sockets: (count: number) => void
   agentConnected: (connected: boolean) => void
@@ -39,7 +39,7 @@ export function makeMetrics(): Metrics {
   const errorsOut = new Counter(options('sandlot_ws_errors_sent_total'))
   const eventsOut = new Counter(options('sandlot_ws_events_sent_total'))
   const slow = new Counter(options('sandlot_ws_slow_readers_dropped_total'))
-  const notices = new Counter(options('sandlot_notices_total'))
+  const notifications = new Counter(options('sandlot_notices_total'))
   const resumes = new Counter(options('sandlot_ws_resumes_total'))
   const sockets = new Gauge(options('sandlot_ws_sockets'))
   const agent = new Gauge(options('sandlot_agent_connected'))
@@ -55,7 +55,7 @@ export function makeMetrics(): Metrics {
     errorOut: (code) => errorsOut.inc({ code }),
     eventOut: (live) => eventsOut.inc({ live: String(live) }),
     slowReaderDropped: () => slow.inc(),
-    notice: (channel, result) => notices.inc({ channel, result }),
+    notification: (channel, result) => notifications.inc({ channel, result }),
     resumed: () => resumes.inc(),
     sockets: (count) => sockets.set(count),
     agentConnected: (connected) => agent.set(connected ? 1 : 0),

@@ -30,7 +30,7 @@ import type { LimitRates } from './auth/limits.ts'
 import { type Clock, UserTraffic } from './auth/user-traffic.ts'
 import { makeLog } from './log.ts'
 import { AuditRetention } from './people/audit-retention.ts'
-import { adoptTeams, tellPersonChanged } from './people/teams.ts'
+import { adoptTeams, notifyPersonChanged } from './people/teams.ts'
 import { makeMetrics } from './metrics.ts'
 import { alertPoster } from './notifications/alert-webhook.ts'
 import { Alerts, type AlertsTimes } from './notifications/alerts.ts'
@@ -69,7 +69,7 @@ interface ServiceDeps {
   slowReaderBytes?: number
   removalRetryMs?: number
   removalSlowMs?: number
-  noticeTimes?: Partial<NotificationTimes>
+  notificationTimes?: Partial<NotificationTimes>
   alertTimes?: Partial<AlertsTimes>
   /** Push services on this machine are allowed. */
   push?: { loopback?: boolean; timeoutMs?: number }
@@ -129,10 +129,10 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const limits = makeLimits(deps.rates)
     const sockets = new Sockets(
       metrics.sockets,
-      (ended) => fellows.tell(ended),
+      (ended) => peers.notify(ended),
       (caller) => isStillIn(accounts, caller),
     )
-    const fellows = new PeerServices({
+    const peers = new PeerServices({
       where: config.accounts,
       accounts,
       sockets,
@@ -140,12 +140,12 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       onRemoved: (userId) => removals.askedFor(userId),
       onSetUp: () => setup.isDone(),
       onLead: () => {
-        removals.look()
+        removals.check()
         if (agent.connected) adopt()
       },
     })
-    undo.push(() => fellows.close())
-    const leads = (): boolean => fellows.leads()
+    undo.push(() => peers.close())
+    const leads = (): boolean => peers.leads()
     const stopping = new AbortController()
 
     const audit = new BackgroundAudit(accounts.audit, (err) =>
@@ -172,10 +172,10 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       subject: pushSubject(config),
     })
     const presence = isShared
-      ? new SharedPresence({ id: fellows.id, sockets, store: accounts.services, log })
+      ? new SharedPresence({ id: peers.id, sockets, store: accounts.services, log })
       : undefined
     undo.push(async () => presence?.close())
-    const notices = new Notifications({
+    const notifications = new Notifications({
       store: accounts.notifications,
       reader: () => sessions.reader(),
       presence: presence ?? sockets,
@@ -184,11 +184,11 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       sendMail,
       publicUrl: () => url,
       log,
-      count: (channel, result) => metrics.notice(channel, result),
-      times: deps.noticeTimes,
+      count: (channel, result) => metrics.notification(channel, result),
+      times: deps.notificationTimes,
     })
-    undo.push(() => notices.close())
-    const tellOfChange = sessionChanges({ sessions, sockets, authors: () => authorsOf(accounts), log })
+    undo.push(() => notifications.close())
+    const publishChange = sessionChanges({ sessions, sockets, authors: () => authorsOf(accounts), log })
     let adopting = Promise.resolve()
     const adopt = (): void => {
       adopting = adopting.then(() => adoptTeams({ accounts, agent, sockets, log }))
@@ -206,8 +206,8 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       personOf: async (sessionId) => (await (await sessions.reader()).getSession(sessionId))?.userId,
       log,
       onSessionChanged: (change) => {
-        tellOfChange(change)
-        notices.wake()
+        publishChange(change)
+        notifications.wake()
       },
       onConnected: (connected) => {
         metrics.agentConnected(connected)
@@ -236,7 +236,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
         (provider) => new OidcProvider({ config: provider, publicUrl, log, retry: deps.providerRetry }),
       ),
       sockets,
-      personChanged: (userId) => tellPersonChanged({ accounts, agent, sockets, log }, userId),
+      personChanged: (userId) => notifyPersonChanged({ accounts, agent, sockets, log }, userId),
       log,
     })
     undo.push(async () => external.close())
@@ -274,7 +274,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       times: deps.alertTimes,
     })
     undo.push(() => alerts.close())
-    await fellows.start()
+    await peers.start()
 
     const backups = new Backups({ file: config.backupStatusFile, audit: accounts.audit, leads, log })
     undo.push(() => backups.close())
@@ -298,11 +298,11 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       traffic: new UserTraffic(deps.clock),
       metrics,
       setup,
-      fellows,
+      peers,
       isOurs,
       sendMail,
       push,
-      notices,
+      notifications,
       alerts,
       checks,
       backups,
@@ -334,7 +334,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const close = async (): Promise<void> => {
       stopping.abort()
       // Before the sockets, whose end would look as if everyone had gone away.
-      await notices.close()
+      await notifications.close()
       sockets.closeAll()
       await stop(server)
       for (const step of undo.toReversed()) await step()

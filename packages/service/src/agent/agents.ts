@@ -48,7 +48,7 @@ interface AgentsOptions {
 }
 
 /** Between two looks at which there are, in milliseconds; a failure is a reason to look at once. */
-const LOOK_EVERY_MS = 2_000
+const POLL_MS = 2_000
 /** Retry period of a request: longer than users of a dead agent wait for another one. */
 const AGAIN_MS = 12_000
 const PAUSE_MS = { first: 50, longest: 1_000 }
@@ -73,7 +73,7 @@ export class Agents {
   readonly #people = new Map<string, string>()
   readonly #ended = new AbortController()
   readonly #waiting = new Set<() => void>()
-  #looking: Promise<void> | undefined
+  #polling: Promise<void> | undefined
   #lastStatus: AgentStatus | undefined
   readonly #running: Promise<void>
   /** Links are of everybody: they begin in the context of no request, also where one finds them. */
@@ -83,7 +83,7 @@ export class Agents {
     this.#options = options
     const { at } = options
     if ('url' in at) this.#join({ ...ONLY, url: at.url }, at)
-    this.#running = 'url' in at ? Promise.resolve() : this.#keepLooking()
+    this.#running = 'url' in at ? Promise.resolve() : this.#keepPolling()
   }
 
   get connected(): boolean {
@@ -222,7 +222,7 @@ export class Agents {
     this.#owners.clear()
     // Chats of a person who is removed may have been handed over.
     this.#people.clear()
-    await this.#look()
+    await this.#poll()
   }
 
   /** The status of all agents together. Throws `agent_unavailable`, also after a time-out. */
@@ -296,7 +296,7 @@ export class Agents {
   async close(): Promise<void> {
     this.#ended.abort()
     await this.#running
-    await this.#looking
+    await this.#polling
     await Promise.all([...this.#members.values()].map(({ link }) => link.close()))
   }
 
@@ -322,19 +322,19 @@ export class Agents {
     return connected
   }
 
-  /** `anew`: read the owner again, where a wrong agent would not refuse. */
-  async #linkFor(method: string, params: object, anew = false): Promise<Member> {
+  /** `refresh`: read the owner again, where a wrong agent would not refuse. */
+  async #linkFor(method: string, params: object, refresh = false): Promise<Member> {
     if (!this.#isSeveral) return this.#only()
     const { session, person } = addresseeOf(method, params)
     const whose = (session === undefined ? undefined : await this.#personOf(session)) ?? person
-    return whose === undefined ? this.#leastBusy() : this.#memberOf(whose, anew)
+    return whose === undefined ? this.#leastBusy() : this.#memberOf(whose, refresh)
   }
 
   /** Throws `agent_unavailable`. */
-  async #memberOf(person: string, anew = false): Promise<Member> {
+  async #memberOf(person: string, refresh = false): Promise<Member> {
     const { at } = this.#options
     if ('url' in at) return this.#only()
-    const known = anew ? undefined : this.#owners.get(person)
+    const known = refresh ? undefined : this.#owners.get(person)
     const owner = known ?? (await (await at.find()).ownerOf(person))
     const member = owner === undefined ? undefined : this.#members.get(owner)
     // Without an owner, or of one that is dead: any other takes them when it is asked.
@@ -379,27 +379,27 @@ export class Agents {
 
   // ── Which there are ─────────────────────────────────────────────────────────────────────────
 
-  async #keepLooking(): Promise<void> {
+  async #keepPolling(): Promise<void> {
     const { signal } = this.#ended
     while (!signal.aborted) {
-      await this.#look()
-      await Promise.allSettled([sleep(LOOK_EVERY_MS, undefined, { signal, ref: false })])
+      await this.#poll()
+      await Promise.allSettled([sleep(POLL_MS, undefined, { signal, ref: false })])
     }
   }
 
   /** Never rejects: what is known stays, until the database can be read. */
-  #look(): Promise<void> {
-    this.#looking ??= this.#outside(() => this.#lookNow())
+  #poll(): Promise<void> {
+    this.#polling ??= this.#outside(() => this.#pollNow())
       .catch((error: unknown) => {
         this.#options.log.debug({ error: messageOf(error) }, 'the agents could not be read')
       })
       .finally(() => {
-        this.#looking = undefined
+        this.#polling = undefined
       })
-    return this.#looking
+    return this.#polling
   }
 
-  async #lookNow(): Promise<void> {
+  async #pollNow(): Promise<void> {
     const { at } = this.#options
     if ('url' in at || this.closed) return
     const found = (await (await at.find()).list()).filter((replica) => replica.living)

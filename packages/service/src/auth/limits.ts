@@ -35,7 +35,7 @@ export interface LimitRates {
   /** Prompts of one user. */
   prompts: Rate
   /** Tests of one user's notices. */
-  noticeTests: Rate
+  notificationTests: Rate
 }
 
 export const DEFAULT_RATES: LimitRates = {
@@ -46,7 +46,7 @@ export const DEFAULT_RATES: LimitRates = {
   signInSteps: { points: 200, seconds: 15 * 60 },
   resets: { points: 3, seconds: 60 * 60 },
   prompts: { points: 60, seconds: 60 },
-  noticeTests: { points: 5, seconds: 60 },
+  notificationTests: { points: 5, seconds: 60 },
 }
 
 const KNOWN_ADDRESSES = 10_000
@@ -79,7 +79,7 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
   const steps = make(rates.signInSteps)
   const resets = make(rates.resets)
   const prompts = make(rates.prompts)
-  const noticeTests = make(rates.noticeTests)
+  const notificationTests = make(rates.notificationTests)
   /** Slowed sign-ins, by account. */
   const slow = new Pace({ everyMs: rates.signInSlow.everyMs, burst: 0 })
   /**
@@ -125,7 +125,7 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
       await take(resets, email.trim().toLowerCase(), 'Too many links for a new password')
     },
     prompt: (userId) => take(prompts, userId, 'Too many messages'),
-    notificationTest: (userId) => take(noticeTests, userId, 'Too many tests'),
+    notificationTest: (userId) => take(notificationTests, userId, 'Too many tests'),
   }
 }
 

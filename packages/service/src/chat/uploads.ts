@@ -17,7 +17,7 @@ import { noRoomError } from '@sandlot/storage/sessions/store-room'
 import { InOrder } from './in-order.ts'
 
 /** Lifetime of an unused image, in milliseconds. */
-const KEPT_MS = 24 * 60 * 60 * 1000
+const RETENTION_MS = 24 * 60 * 60 * 1000
 /** Bytes of one person's images that wait. */
 const MAX_WAITING_BYTES = 200 * 1024 * 1024
 /**
@@ -57,7 +57,7 @@ interface UploadsOptions {
   /** A sweep in the background has failed; the next one tries again. */
   onProblem: (error: unknown) => void
   /** Set by tests, to see a limit without reaching it. */
-  keptMs?: number
+  retentionMs?: number
   maxWaitingBytes?: number
   maxWaiting?: number
   sweepEveryMs?: number
@@ -68,9 +68,9 @@ interface UploadsOptions {
  * is stored: of one person who uploads at several services at once, each may exceed them by one.
  */
 export async function openUploads(shelf: UploadsShelf, options: UploadsOptions): Promise<Uploads> {
-  const { onProblem, keptMs = KEPT_MS, sweepEveryMs = SWEEP_EVERY_MS } = options
+  const { onProblem, retentionMs = RETENTION_MS, sweepEveryMs = SWEEP_EVERY_MS } = options
   const { maxWaitingBytes = MAX_WAITING_BYTES, maxWaiting = MAX_WAITING } = options
-  const since = (): number => Date.now() - keptMs
+  const since = (): number => Date.now() - retentionMs
   await shelf.removeOlder(since())
   let swept: Promise<void> = Promise.resolve()
   const sweeping = setInterval(() => {

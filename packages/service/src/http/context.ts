@@ -47,12 +47,12 @@ export interface Parts {
   metrics: Metrics
   setup: Setup
   /** The other services on the same accounts. */
-  fellows: PeerServices
+  peers: PeerServices
   isOurs: OriginRule
   /** Undefined where no SMTP server is set. */
   sendMail: SendMail | undefined
   push: Push
-  notices: Notifications
+  notifications: Notifications
   alerts: Alerts
   /** Checks of the doctor on the running deployment. */
   checks: Checks
@@ -72,7 +72,7 @@ export interface AppEnv {
     /** Set by `requireCaller`. */
     caller: Caller
     /** Looks up the sender of this request again. Set by `requireCaller`. */
-    lookAgain: () => Promise<Caller>
+    findCallerAgain: () => Promise<Caller>
   }
 }
 

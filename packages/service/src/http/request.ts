@@ -22,15 +22,15 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 export function requireCaller({ accounts, isOurs, traffic }: Parts): MiddlewareHandler<AppEnv> {
   return createMiddleware<AppEnv>(async function callerIsKnown(c, next) {
     // Several routers at one address each ask for it.
-    if (c.var.lookAgain !== undefined) return next()
+    if (c.var.findCallerAgain !== undefined) return next()
     const credentials = { ...credentialsIn(c.env.incoming), address: c.var.address }
-    const look = () => findCaller(accounts, isOurs, credentials, !SAFE_METHODS.has(c.req.method))
-    const caller = await look()
+    const find = () => findCaller(accounts, isOurs, credentials, !SAFE_METHODS.has(c.req.method))
+    const caller = await find()
     if (caller.via === 'key') requireScope(caller.scopes, scopeOf(c.req.method, c.req.path))
     const { id } = caller.account
     await traffic.request(id, kindOfRequest(c.req.method, c.req.path))
     c.set('caller', caller)
-    c.set('lookAgain', look)
+    c.set('findCallerAgain', find)
     await next()
     const { body, headers } = c.res
     const isData = headers.get('content-type')?.startsWith('application/json') ?? true
@@ -91,7 +91,7 @@ export function credentialsIn({ headers: { cookie, authorization, origin, host }
  */
 export async function recheckCaller(c: Ctx): Promise<void> {
   const before = c.var.caller
-  const now = await c.var.lookAgain()
+  const now = await c.var.findCallerAgain()
   if (now.account.id !== before.account.id || now.account.role !== before.account.role)
     throw new SandlotError('forbidden', 'What you may do here has changed meanwhile. Try again.')
   // The first check may have prolonged the sign-in, so the second has no cookies to set.

@@ -19,13 +19,13 @@ import type { SendMail } from './mail.ts'
 
 export interface AlertsTimes extends AlertTimes {
   /** Between two looks. */
-  lookMs: number
+  checkMs: number
   /** First and longest pause before what was not taken is sent again. */
   retry: { firstMs: number; longestMs: number }
 }
 
 const ALERT_TIMES: AlertsTimes = {
-  lookMs: 30_000,
+  checkMs: 30_000,
   raiseMs: 60_000,
   clearMs: 5 * 60_000,
   remindMs: 24 * 60 * 60_000,
@@ -71,7 +71,7 @@ const KINDS: Record<AlertKind, { parts: readonly string[]; raised: string; clear
 }
 
 /** The stored state of each kind. */
-const kept = z.object({
+const storedAlert = z.object({
   state: alertState,
   /** The last message, and its remaining recipients. */
   said: z
@@ -84,7 +84,7 @@ const kept = z.object({
     })
     .optional(),
 })
-type Kept = z.infer<typeof kept>
+type StoredAlert = z.infer<typeof storedAlert>
 
 const WEBHOOK = 'webhook'
 const CLOSE_MS = 3_000
@@ -94,7 +94,7 @@ export class Alerts {
   readonly #times: AlertsTimes
   readonly #ended = new AbortController()
   readonly #running: Promise<void>
-  readonly #kept = new Map<AlertKind, Kept>()
+  readonly #alerts = new Map<AlertKind, StoredAlert>()
   /** As in the store. */
   readonly #stored = new Map<AlertKind, string>()
   #read = false
@@ -109,7 +109,7 @@ export class Alerts {
 
   get view(): AlertsView {
     const { email, webhook } = this.#options
-    const raised = [...this.#kept].flatMap(([kind, { state, said }]) => {
+    const raised = [...this.#alerts].flatMap(([kind, { state, said }]) => {
       if (state.is === 'well') return []
       const whys = (said?.unsent ?? []).map(
         (channel) => this.#failures.get(`${kind} ${channel}`)?.why ?? 'It is being sent.',
@@ -158,10 +158,10 @@ export class Alerts {
   async #run(): Promise<void> {
     const { signal } = this.#ended
     for (;;) {
-      await Promise.allSettled([sleep(this.#times.lookMs, undefined, { signal, ref: false })])
+      await Promise.allSettled([sleep(this.#times.checkMs, undefined, { signal, ref: false })])
       if (signal.aborted) return
       try {
-        if (this.#options.leads()) await this.#look()
+        if (this.#options.leads()) await this.#check()
         else await this.#readAnew()
       } catch (error) {
         this.#options.log.warn({ error: messageOf(error) }, 'alerts could not be looked after')
@@ -169,23 +169,23 @@ export class Alerts {
     }
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { readiness, log } = this.#options
     await this.#readKept()
     const facts = factsOf(await readiness())
     if (this.#ended.signal.aborted) return
     const at = Date.now()
     for (const kind of ALERT_KINDS) {
-      const before = this.#kept.get(kind) ?? { state: { is: 'well' } }
+      const before = this.#alerts.get(kind) ?? { state: { is: 'well' } }
       const { state, say } = nextAlertState(before.state, facts.get(kind), at, this.#times)
       if (say === undefined) {
-        this.#kept.set(kind, { ...before, state })
+        this.#alerts.set(kind, { ...before, state })
         continue
       }
       const was = state.is === 'ill' ? state : before.state
       const since = was.is === 'ill' ? was.since : at
       const message = facts.get(kind)?.message ?? ''
-      this.#kept.set(kind, { state, said: { say, message, since, at, unsent: this.#channels } })
+      this.#alerts.set(kind, { state, said: { say, message, since, at, unsent: this.#channels } })
       for (const channel of this.#channels) this.#failures.delete(`${kind} ${channel}`)
       log[say === 'cleared' ? 'info' : 'warn']({ kind, message }, `alert ${say}: ${titleOf(kind, say)}`)
     }
@@ -196,7 +196,7 @@ export class Alerts {
   }
 
   async #deliver(kind: AlertKind): Promise<void> {
-    const said = this.#kept.get(kind)?.said
+    const said = this.#alerts.get(kind)?.said
     if (said === undefined) return
     const { say, message, since, at } = said
     const still = new Set(said.unsent.filter((channel) => this.#channels.includes(channel)))
@@ -222,9 +222,9 @@ export class Alerts {
     this.#keep(kind, { ...said, unsent: [...still] })
   }
 
-  #keep(kind: AlertKind, said: NonNullable<Kept['said']>): void {
-    const now = this.#kept.get(kind)
-    if (now !== undefined) this.#kept.set(kind, { ...now, said })
+  #keep(kind: AlertKind, said: NonNullable<StoredAlert['said']>): void {
+    const now = this.#alerts.get(kind)
+    if (now !== undefined) this.#alerts.set(kind, { ...now, said })
   }
 
   async #send(
@@ -255,7 +255,7 @@ export class Alerts {
 
   /** The state that the previous leader stored. */
   async #readAnew(): Promise<void> {
-    this.#kept.clear()
+    this.#alerts.clear()
     this.#stored.clear()
     this.#failures.clear()
     this.#read = false
@@ -267,9 +267,9 @@ export class Alerts {
     for (const [kind, text] of await this.#options.store.all()) {
       const known = ALERT_KINDS.find((one) => one === kind)
       // Stored by another version: as if nothing had been sent.
-      const read = kept.safeParse(parseJson(text))
+      const read = storedAlert.safeParse(parseJson(text))
       if (known === undefined || !read.success) continue
-      this.#kept.set(known, read.data)
+      this.#alerts.set(known, read.data)
       this.#stored.set(known, text)
     }
     this.#read = true
@@ -277,7 +277,7 @@ export class Alerts {
 
   /** A disk that is full is a reason for an alert, and none to send no alert. */
   async #write(): Promise<void> {
-    for (const [kind, value] of this.#kept) {
+    for (const [kind, value] of this.#alerts) {
       const text = JSON.stringify(value)
       if (this.#stored.get(kind) === text) continue
       try {

@@ -36,7 +36,7 @@ export interface NotificationTimes {
   mailRetry: { firstMs: number; longestMs: number }
 }
 
-const NOTICE_TIMES: NotificationTimes = {
+const DEFAULT_TIMES: NotificationTimes = {
   pollMs: 5_000,
   mailApprovalMs: 60_000,
   mailOtherMs: 5 * 60_000,
@@ -95,7 +95,7 @@ export class Notifications {
 
   constructor(options: NotificationsOptions) {
     this.#options = options
-    this.#times = { ...NOTICE_TIMES, ...options.times }
+    this.#times = { ...DEFAULT_TIMES, ...options.times }
     const { mailApprovalMs, mailOtherMs } = this.#times
     const others = NOTIFICATION_KINDS.filter((kind) => kind !== 'approval')
     const mail: Lane[] = [

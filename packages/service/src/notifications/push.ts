@@ -46,7 +46,7 @@ const TIMEOUT_MS = 10_000
 const MAX_ANSWER_BYTES = 16 * 1024
 const MOST_AT_ONCE = 8
 /** Seconds for which a push service keeps a notice for a browser that is off. */
-const KEPT_SECONDS = 60 * 60
+const TTL_SECONDS = 60 * 60
 
 export function openPush({ secret, subject, loopback = false, timeoutMs = TIMEOUT_MS }: PushOptions): Push {
   const keys = createECDH('prime256v1')
@@ -59,7 +59,7 @@ export function openPush({ secret, subject, loopback = false, timeoutMs = TIMEOU
   const requestOf = (subscription: PushSubscriptionBody, message: PushMessage) =>
     webPush.generateRequestDetails(subscription, JSON.stringify(message), {
       vapidDetails,
-      TTL: KEPT_SECONDS,
+      TTL: TTL_SECONDS,
       urgency: 'high',
       // At the push service as well a newer notice of a chat replaces an older one.
       topic: createHash('sha256').update(message.tag).digest('base64url').slice(0, 32),

@@ -12,7 +12,7 @@ import {
 import type { AuditLog } from '@sandlot/storage/audit/audit'
 import type { Logger } from '../log.ts'
 
-const LOOK_MS = 60_000
+const CHECK_MS = 60_000
 /** Without an earlier line in the log, only what was tried so lately gets one. */
 const RECENT_MS = 86_400_000
 
@@ -34,13 +34,13 @@ interface BackupsParts {
 export class Backups {
   readonly #parts: BackupsParts
   readonly #timer: NodeJS.Timeout
-  #looking: Promise<void>
+  #checking: Promise<void>
 
   /** Looks now and every minute. */
   constructor(parts: BackupsParts) {
     this.#parts = parts
-    this.#looking = this.#look()
-    this.#timer = setInterval(() => void this.look(), LOOK_MS).unref()
+    this.#checking = this.#check()
+    this.#timer = setInterval(() => void this.check(), CHECK_MS).unref()
   }
 
   async view(): Promise<BackupsView> {
@@ -53,17 +53,17 @@ export class Backups {
   }
 
   /** Writes a line for each try that has none yet. Never rejects. */
-  look(): Promise<void> {
-    this.#looking = this.#looking.then(() => this.#look())
-    return this.#looking
+  check(): Promise<void> {
+    this.#checking = this.#checking.then(() => this.#check())
+    return this.#checking
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#looking
+    await this.#checking
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { audit, leads, log } = this.#parts
     if (!leads()) return
     try {

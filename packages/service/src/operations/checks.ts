@@ -43,7 +43,7 @@ export async function readChains({
 export class Checks {
   readonly #parts: ChecksParts
   #last: ChecksView['last'] = null
-  #looking: Promise<ChecksView> | undefined
+  #running: Promise<ChecksView> | undefined
 
   constructor(parts: ChecksParts) {
     this.#parts = parts
@@ -54,14 +54,14 @@ export class Checks {
   }
 
   /** Look now; a second one joins the first. `ofAgent`: what the agent finds. Never rejects. */
-  look(ofAgent: () => Promise<readonly Finding[]>): Promise<ChecksView> {
-    this.#looking ??= this.#look(ofAgent).finally(() => {
-      this.#looking = undefined
+  run(ofAgent: () => Promise<readonly Finding[]>): Promise<ChecksView> {
+    this.#running ??= this.#run(ofAgent).finally(() => {
+      this.#running = undefined
     })
-    return this.#looking
+    return this.#running
   }
 
-  async #look(ofAgent: () => Promise<readonly Finding[]>): Promise<ChecksView> {
+  async #run(ofAgent: () => Promise<readonly Finding[]>): Promise<ChecksView> {
     const { config, url } = this.#parts
     const own = [
       nodeCheck(),

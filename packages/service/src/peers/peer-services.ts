@@ -14,7 +14,7 @@ import { z } from 'zod'
 import type { Logger } from '../log.ts'
 import { type EndedForSockets, type Sockets, endedForSockets } from '../socket/sockets.ts'
 
-interface FellowsParts {
+interface PeerServicesParts {
   /** The location of the accounts. */
   where: string
   accounts: Pick<AccountsStore, 'services' | 'signIns'>
@@ -29,34 +29,34 @@ interface FellowsParts {
 }
 
 /** Milliseconds. */
-const LOOK_MS = 1_000
+const CHECK_MS = 1_000
 const RETRY_MS = 1_000
 /** Tries to notify the others; after them the database has been unreachable for minutes. */
 const MOST_TRIES = 300
 const LEADER = 'sandlot service schedules'
 const SET_UP = 'set_up'
 
-const told = z.object({ from: z.string(), ended: endedForSockets.optional() })
+const peerMessage = z.object({ from: z.string(), ended: endedForSockets.optional() })
 
 /** Notifies every running service, from a program that is none. */
-export function tellServices(services: ServicesStore, ended: EndedForSockets): Promise<void> {
+export function notifyServices(services: ServicesStore, ended: EndedForSockets): Promise<void> {
   return services.publish(
     ended.what,
-    JSON.stringify({ from: 'operator', ended } satisfies z.input<typeof told>),
+    JSON.stringify({ from: 'operator', ended } satisfies z.input<typeof peerMessage>),
   )
 }
 
 export class PeerServices {
-  readonly #parts: FellowsParts
+  readonly #parts: PeerServicesParts
   /** The id of this service while it runs. */
   readonly id = newId('r')
   readonly #ended = new AbortController()
   #listener: ChangeListener | undefined
   #timer: NodeJS.Timeout | undefined
-  #telling = Promise.resolve()
+  #notifying = Promise.resolve()
   #led = false
 
-  constructor(parts: FellowsParts) {
+  constructor(parts: PeerServicesParts) {
     this.#parts = parts
   }
 
@@ -76,13 +76,13 @@ export class PeerServices {
       problem: (error) =>
         log.warn({ error: messageOf(error) }, 'other services cannot be listened to; retrying'),
     })
-    const look = (): void => {
+    const check = (): void => {
       const leads = this.leads()
       if (leads && !this.#led) this.#parts.onLead()
       this.#led = leads
     }
-    this.#timer = setInterval(look, LOOK_MS).unref()
-    look()
+    this.#timer = setInterval(check, CHECK_MS).unref()
+    check()
   }
 
   /** Whether this service runs the work that may run once. False before `start`. */
@@ -90,27 +90,27 @@ export class PeerServices {
     return this.#listener?.leads() ?? false
   }
 
-  tell(ended: EndedForSockets): void {
-    this.#tell(ended.what, { from: this.id, ended })
+  notify(ended: EndedForSockets): void {
+    this.#notify(ended.what, { from: this.id, ended })
   }
 
-  tellSetUp(): void {
-    this.#tell(SET_UP, { from: this.id })
+  notifySetUp(): void {
+    this.#notify(SET_UP, { from: this.id })
   }
 
   /** Resolves when all notifications are sent. */
   async close(): Promise<void> {
     this.#ended.abort()
     clearInterval(this.#timer)
-    await this.#telling
+    await this.#notifying
     await this.#listener?.close()
   }
 
   /** In order; tried again while the database cannot be reached. */
-  #tell(what: string, message: z.input<typeof told>): void {
+  #notify(what: string, message: z.input<typeof peerMessage>): void {
     if (!this.isShared) return
     const { accounts, log } = this.#parts
-    this.#telling = this.#telling.then(async () => {
+    this.#notifying = this.#notifying.then(async () => {
       for (let tries = 1; ; tries++) {
         try {
           return await accounts.services.publish(what, JSON.stringify(message))
@@ -132,7 +132,7 @@ export class PeerServices {
           sockets.endedElsewhere({ what: 'person_changed', userId })
         continue
       }
-      const { data } = told.safeParse(id === undefined ? undefined : JSON.parse(id))
+      const { data } = peerMessage.safeParse(id === undefined ? undefined : JSON.parse(id))
       if (data === undefined || data.from === this.id) continue
       if (what === SET_UP) onSetUp()
       if (data.ended !== undefined) await this.#end(data.ended)

@@ -9,7 +9,7 @@ import type { Sessions } from '../chat/sessions.ts'
 import type { Logger } from '../log.ts'
 
 const DAY_MS = 86_400_000
-const LOOK_MS = 60 * 60_000
+const CHECK_MS = 60 * 60_000
 const LINES = 500
 
 interface AuditRetentionParts {
@@ -31,7 +31,7 @@ export class AuditRetention {
     this.#parts = parts
     this.#timer = setInterval(() => {
       if (parts.leads()) void this.run()
-    }, LOOK_MS).unref()
+    }, CHECK_MS).unref()
   }
 
   /** Never rejects. */

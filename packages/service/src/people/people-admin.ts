@@ -19,7 +19,7 @@ import { openSessionReader } from '@sandlot/storage/store/open'
 import { type AgentConnection, type AgentPlace, connectAgent } from '../agent/agent-client.ts'
 import { userOf } from '../auth/agent-user.ts'
 import { type ServiceConfig, readServiceConfig } from '../config.ts'
-import { tellServices } from '../peers/peer-services.ts'
+import { notifyServices } from '../peers/peer-services.ts'
 import type { EndedForSockets } from '../socket/sockets.ts'
 import { ensureSecret } from '@sandlot/shared/node/secret-file'
 
@@ -56,7 +56,7 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
     const person = await find(accounts, who)
     if (person === undefined) return { did: 'nothing', reason: 'no_such_person', message: who }
     const line = (what: AuditKind): NewAudit => ({ who: OPERATOR, what })
-    const tell = (ended: EndedForSockets): Promise<void> => tellServices(accounts.services, ended)
+    const tell = (ended: EndedForSockets): Promise<void> => notifyServices(accounts.services, ended)
     if (act === 'remove') {
       const removal = await accounts.removeUser(person.id, removedData.parse(data), line('person_removed'))
       await tell({ what: 'person_removed', userId: person.id })

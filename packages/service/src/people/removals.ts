@@ -81,7 +81,7 @@ export class Removals {
   }
 
   /** There may be some to begin. */
-  look(): void {
+  check(): void {
     this.#more.resolve()
   }
 

@@ -21,7 +21,7 @@ interface TeamsParts {
  * Their role or teams have changed: the agent gets to know, and their sockets begin again. Never
  * rejects: each later request says it too.
  */
-export async function tellPersonChanged(
+export async function notifyPersonChanged(
   { accounts, agent, sockets, log }: TeamsParts,
   ...userIds: readonly string[]
 ): Promise<void> {
@@ -53,7 +53,7 @@ async function adopt(parts: TeamsParts): Promise<void> {
   if (teams.length === 0) return
   const members = await accounts.teams.adopt(teams)
   // Before the agent leaves it to the accounts: until then it says itself who is in them.
-  await tellPersonChanged(parts, ...members)
+  await notifyPersonChanged(parts, ...members)
   await agent.request(EXT.teamSeeds, { adopted: teams.map(({ id }) => id) })
   log.info({ teams: teams.map(({ name }) => name) }, 'adopted teams of the configuration file')
 }

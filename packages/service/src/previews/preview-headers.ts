@@ -93,8 +93,8 @@ export function isSendable([name, value]: Header): boolean {
 function cookieOutside(cookie: string): Header[] {
   if (OUR_COOKIE.test(cookie)) return []
   const [pair = '', ...attributes] = cookie.split(';')
-  const kept = attributes.filter((attribute) => !/^\s*domain\s*(=|$)/i.test(attribute))
-  return [['set-cookie', [pair, ...kept].join(';')]]
+  const others = attributes.filter((attribute) => !/^\s*domain\s*(=|$)/i.test(attribute))
+  return [['set-cookie', [pair, ...others].join(';')]]
 }
 
 function namedByConnection(connection: string | undefined): ReadonlySet<string> {

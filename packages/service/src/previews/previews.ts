@@ -136,7 +136,7 @@ export class Previews {
     // A sign-in that ended before now was not reported to this pass.
     const caller = await findMarked(accounts, said)
     const known = this.#passes.get(name)
-    if (caller === undefined || !mayLookIn(caller) || known !== undefined) end()
+    if (caller === undefined || !mayPreview(caller) || known !== undefined) end()
     if (ending.signal.aborted) return known
     const own = [...this.#passes.values()].filter((one) => one.caller.account.id === said.userId)
     for (const one of own.slice(0, Math.max(0, own.length + 1 - MOST_PASSES))) one.end()
@@ -184,6 +184,6 @@ export class Previews {
   }
 }
 
-function mayLookIn(caller: Caller): boolean {
+function mayPreview(caller: Caller): boolean {
   return caller.account.role !== 'guest' && (caller.via === 'sign-in' || caller.scopes.includes('exec'))
 }

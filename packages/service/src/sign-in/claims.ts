@@ -24,9 +24,9 @@ const SHOWN_GROUPS = 10
 /** Highest first. */
 const BY_RANK = role.options
 
-/** `toldLess`: why a part of the claims is missing. */
-export function readClaims(claims: Claims, rules: Rules, toldLess?: string): Reading {
-  const { groups, notes } = readGroups(claims, rules, toldLess)
+/** `partialNote`: why a part of the claims is missing. */
+export function readClaims(claims: Claims, rules: Rules, partialNote?: string): Reading {
+  const { groups, notes } = readGroups(claims, rules, partialNote)
   const email = readEmail(claims['email'], notes)
   const verified = claims['email_verified']
   const subject = text(claims['sub']) ?? ''
@@ -81,27 +81,27 @@ type Groups = ReadonlySet<string> | 'not told'
 function readGroups(
   claims: Claims,
   rules: Rules,
-  toldLess: string | undefined,
+  partialNote: string | undefined,
 ): { groups: Groups; notes: string[] } {
   const { groupsClaim: path } = rules
-  const notes = toldLess === undefined ? [] : [toldLess]
-  const notTold = (...more: string[]) => ({ groups: 'not told' as const, notes: [...notes, ...more] })
-  if (path === undefined) return notTold()
+  const notes = partialNote === undefined ? [] : [partialNote]
+  const withoutGroups = (...more: string[]) => ({ groups: 'not told' as const, notes: [...notes, ...more] })
+  if (path === undefined) return withoutGroups()
   const value = valueAt(claims, path)
   if (value === undefined)
-    return notTold(
+    return withoutGroups(
       isOverage(claims, path)
         ? `there are too many groups for the claim ${path}, and the provider left it out (overage)`
         : `the claim ${path} is absent`,
     )
   const list = typeof value === 'string' ? inText(value, path, rules, notes) : value
-  if (!Array.isArray(list)) return notTold(`the claim ${path} is ${kindOf(value)}, not a list`)
+  if (!Array.isArray(list)) return withoutGroups(`the claim ${path} is ${kindOf(value)}, not a list`)
   const usable = list.filter((one): one is string => typeof one === 'string' && one.length <= MAX_GROUP_CHARS)
   if (usable.length < list.length)
     notes.push(`${list.length - usable.length} of ${list.length} entries of ${path} are no names of groups`)
   if (usable.length > MAX_GROUPS)
     notes.push(`${path} has ${usable.length} groups; only the first ${MAX_GROUPS} count`)
-  if (usable.length === 0 && list.length > 0) return notTold()
+  if (usable.length === 0 && list.length > 0) return withoutGroups()
   return { groups: new Set(usable.slice(0, MAX_GROUPS)), notes }
 }
 

@@ -28,14 +28,14 @@ export function sessionChanges(parts: SessionChangesParts): (change: SessionChan
     // Gone for its owner, whatever can be read of it.
     if (change.summary.deleted === true) sockets.sendTo(change.userId, changed(change.summary))
     lock
-      .run(change.summary.sessionId, () => tellReaders(parts, change))
+      .run(change.summary.sessionId, () => notifyReaders(parts, change))
       .catch((error: unknown) =>
         log.warn({ error: messageOf(error) }, 'a chat has changed, and not everybody was told'),
       )
   }
 }
 
-async function tellReaders(
+async function notifyReaders(
   { sessions, sockets, authors }: SessionChangesParts,
   { userId, summary, sharedWith, unsharedFrom }: SessionChanged,
 ): Promise<void> {

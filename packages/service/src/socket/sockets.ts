@@ -47,7 +47,7 @@ export type EndedForSockets = z.infer<typeof endedForSockets>
 export class Sockets {
   readonly #open = new Map<string, Set<OpenSocket>>()
   readonly #onCount: (count: number) => void
-  readonly #tellOthers: (ended: EndedForSockets) => void
+  readonly #notifyPeers: (ended: EndedForSockets) => void
   readonly #isStillIn: (caller: Caller) => Promise<boolean>
   /** Sockets whose page is seen; of a sign-in, so not of a program. */
   readonly #seen = new Set<OpenSocket>()
@@ -56,16 +56,16 @@ export class Sockets {
   #count = 0
 
   /**
-   * `tellOthers`: other services have sockets of the same people. Must not throw. `isStillIn`: see
+   * `notifyPeers`: other services have sockets of the same people. Must not throw. `isStillIn`: see
    * `add`.
    */
   constructor(
     onCount: (count: number) => void,
-    tellOthers: (ended: EndedForSockets) => void = () => undefined,
+    notifyPeers: (ended: EndedForSockets) => void = () => undefined,
     isStillIn: (caller: Caller) => Promise<boolean> = () => Promise.resolve(true),
   ) {
     this.#onCount = onCount
-    this.#tellOthers = tellOthers
+    this.#notifyPeers = notifyPeers
     this.#isStillIn = isStillIn
   }
 
@@ -170,7 +170,7 @@ export class Sockets {
 
   #end(ended: EndedForSockets): void {
     this.endedElsewhere(ended)
-    this.#tellOthers(ended)
+    this.#notifyPeers(ended)
   }
 
   #endSignIns(

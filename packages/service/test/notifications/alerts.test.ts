@@ -21,7 +21,7 @@ import {
 } from '../support/harness.ts'
 
 const TIMES = {
-  lookMs: 20,
+  checkMs: 20,
   raiseMs: 60,
   clearMs: 60,
   remindMs: 3_600_000,

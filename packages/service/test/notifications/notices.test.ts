@@ -58,7 +58,7 @@ beforeEach(async () => {
   const from = { name: 'Sandlot', address: 'sandlot@example.org' }
   harness = await startHarness(
     { mail: { host: '127.0.0.1', port, secure: false, auth: undefined, from } },
-    { noticeTimes: TIMES, push: { loopback: true, timeoutMs: 300 } },
+    { notificationTimes: TIMES, push: { loopback: true, timeoutMs: 300 } },
   )
   ann = await setUp(harness)
   annId = ((await (await ann.get('/api/me')).json()) as { id: string }).id

@@ -20,7 +20,7 @@ import { SecondFactorNeeded, type Origin, type SignedIn } from '@sandlot/storage
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { actorOf, agentUserOf, signedInFrom, userOf } from '../../auth/agent-user.ts'
-import { tellPersonChanged } from '../../people/teams.ts'
+import { notifyPersonChanged } from '../../people/teams.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { readBody, requireCaller, requireOurOrigin, requireSignIn } from '../request.ts'
 
@@ -139,10 +139,10 @@ async function answer(parts: Parts, c: Ctx, signedIn: SignedIn): Promise<Respons
 }
 
 async function setUp(parts: Parts, c: Ctx): Promise<Response> {
-  const { accounts, fellows, setup, log } = parts
+  const { accounts, peers, setup, log } = parts
   const request = await readBody(c, setupRequest)
   const administrator = await setup.run(request)
-  fellows.tellSetUp()
+  peers.notifySetUp()
   log.info({ user: administrator.id }, 'the first administrator was created')
   const from = { address: c.var.address }
   const after = { role: administrator.role }
@@ -239,7 +239,7 @@ async function changeName(parts: Parts, c: Ctx): Promise<Response> {
   const { id } = requireSignIn(c).account
   const change = await readBody(c, newNameRequest)
   await accounts.changePerson(id, change, { ...actorOf(c.var.caller), what: 'person_changed' })
-  await tellPersonChanged(parts, id)
+  await notifyPersonChanged(parts, id)
   return c.body(null, 204)
 }
 

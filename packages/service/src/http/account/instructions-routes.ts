@@ -27,8 +27,8 @@ export function instructionsRoutes(parts: Parts): Hono<AppEnv> {
     .put('/team', async (c) => {
       requireAdministrator(c)
       const { text } = await readBody(c, instructions)
-      const kept = teamInstructions.parse(await ask(c, 'team', text))
+      const stored = teamInstructions.parse(await ask(c, 'team', text))
       parts.log.info({ by: c.var.caller.account.id }, 'changed the instructions of the team')
-      return c.json(kept)
+      return c.json(stored)
     })
 }

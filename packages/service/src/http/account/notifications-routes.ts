@@ -10,7 +10,7 @@ import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { readBody, requireCaller, requireSignIn } from '../request.ts'
 
 export function notificationsRoutes(parts: Parts): Hono<AppEnv> {
-  const { accounts, notices, push, limits, sendMail } = parts
+  const { accounts, notifications, push, limits, sendMail } = parts
   const settings = async (c: Ctx): Promise<NotificationSettings> => {
     const { account } = requireSignIn(c)
     const found = await accounts.notifications.recipient(account.id)
@@ -45,6 +45,6 @@ export function notificationsRoutes(parts: Parts): Hono<AppEnv> {
     .post('/test', async (c) => {
       const { account } = requireSignIn(c)
       await limits.notificationTest(account.id)
-      return c.json(await notices.test(account.id))
+      return c.json(await notifications.test(account.id))
     })
 }

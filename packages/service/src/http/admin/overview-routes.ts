@@ -40,7 +40,7 @@ export function overviewRoutes(parts: Parts): Hono<AppEnv> {
     .get('/checks', (c) => c.json(checks.view))
     .post('/checks', async (c) => {
       const asks = { user: agentUserOf(c.var.caller), ask: { do: 'check' } }
-      const view = await checks.look(async () =>
+      const view = await checks.run(async () =>
         (await agent.each(EXT.overview, asks)).flatMap(({ answer }) => findings.parse(answer).findings),
       )
       return c.json(view)

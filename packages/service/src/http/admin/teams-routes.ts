@@ -17,7 +17,7 @@ import {
 } from '@sandlot/shared/account/teams-api'
 import { Hono } from 'hono'
 import { actorOf, addressFor, agentUserOf } from '../../auth/agent-user.ts'
-import { tellPersonChanged } from '../../people/teams.ts'
+import { notifyPersonChanged } from '../../people/teams.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
 import { administratorsOnly, readBody, requireCaller } from '../request.ts'
 
@@ -95,7 +95,7 @@ async function removeTeam(parts: Parts, c: Ctx, id: string): Promise<Response> {
   await askSettings(parts, c, { do: 'remove', subject }).catch((error: unknown) =>
     log.warn({ team: subject.id, error: messageOf(error) }, 'settings of a removed team are left'),
   )
-  await tellPersonChanged(parts, ...new Set(members.map(({ userId }) => userId)))
+  await notifyPersonChanged(parts, ...new Set(members.map(({ userId }) => userId)))
   return c.body(null, 204)
 }
 
@@ -106,7 +106,7 @@ async function setMember(parts: Parts, c: Ctx, id: string, userId: string): Prom
   const what = member ? 'team_member_added' : 'team_member_removed'
   await writeAudit(parts, c, { what, whom: { id: userId }, after: { team: team.name } })
   log.info({ team: id, user: userId, member, by: c.var.caller.account.id }, 'changed who is in a team')
-  await tellPersonChanged(parts, userId)
+  await notifyPersonChanged(parts, userId)
   return c.json(team)
 }
 
@@ -136,7 +136,7 @@ export function personRoutes(parts: Parts): Hono<AppEnv> {
         { ...actorOf(c.var.caller), what: 'person_changed' },
       )
       log.info({ user: id, ...change, by: c.var.caller.account.id }, 'changed a person')
-      await tellPersonChanged(parts, id)
+      await notifyPersonChanged(parts, id)
       return c.json(account)
     })
     .get('/:id/settings', async (c) => {

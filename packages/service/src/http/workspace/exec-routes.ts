@@ -116,16 +116,16 @@ async function answerAsJson(
   /** Also what is left out of the answer was brought here. */
   pass: (bytes: number) => Promise<void>,
 ): Promise<ExecResponse> {
-  const kept = { stdout: new Beginning(), stderr: new Beginning() }
+  const heads = { stdout: new Beginning(), stderr: new Beginning() }
   for (;;) {
     const step = await running.next()
     if (step.done === true) {
-      const { stdout, stderr } = kept
+      const { stdout, stderr } = heads
       const truncated = stdout.cut || stderr.cut
       return { ...step.value, stdout: stdout.text(), stderr: stderr.text(), truncated }
     }
     if (step.value === 'started') continue
-    kept[step.value.stream].push(step.value.data)
+    heads[step.value.stream].push(step.value.data)
     await pass(step.value.data.length)
   }
 }

@@ -52,7 +52,7 @@ beforeEach(async () => {
       { deployment: [], remember: 'never', lastMs: undefined },
       Date.now,
     ),
-    beyond: () => undefined,
+    externalAccess: () => undefined,
     leaving: new AbortController().signal,
     log: { info: (fields) => void lines.push(fields), warn: (fields) => void lines.push(fields) },
     now: Date.now,
