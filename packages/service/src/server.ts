@@ -149,14 +149,14 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const stopping = new AbortController()
 
     const audit = new BackgroundAudit(accounts.audit, (err) =>
-      log.error({ err }, 'a line of the audit log was not written'),
+      log.error({ err }, 'an audit log entry was not written'),
     )
     undo.push(() => audit.flush())
     const uploads = await openUploads(
       isShared ? accounts.uploads : await uploadFiles(join(config.dataFolder, 'uploads')),
       {
         onProblem: (error) =>
-          log.warn({ err: error }, 'old images could not be removed; the next hour tries again'),
+          log.warn({ err: error }, 'old images could not be removed; retrying in an hour'),
       },
     )
     undo.push(() => uploads.close())

@@ -237,6 +237,6 @@ function followOwnership(
     store.forgetRules()
     mcp.servers
       .closeUser(userId)
-      .catch((err: unknown) => log.warn({ err, userId }, 'MCP servers of a person did not end'))
+      .catch((err: unknown) => log.warn({ err, userId }, 'MCP servers of a user could not be stopped'))
   })
 }

@@ -42,7 +42,10 @@ export function lifecycleOf(config: AgentConfig, log: Log, running: Running): Ag
     await end({ work: () => manager.leave(), problem: 'prompts did not let go', withinMs: END_MS })
     await end({ work: () => mcp.close(), problem: 'MCP servers did not end', withinMs: END_MS })
     await end({ work: () => sandboxes.close(), problem: 'the sandboxes could not be let go' })
-    await end({ work: () => promptQueue.settled(), problem: 'the order of the line was not stored' })
+    await end({
+      work: () => promptQueue.settled(),
+      problem: 'the order of queued prompts was not stored; a restart loses it',
+    })
     await end({ work: async () => metrics.tracing?.close(), problem: 'the last spans were not sent' })
     await end({ work: () => people.settled(), problem: 'an address was not stored' })
     await end({ work: () => personal.settled(), problem: 'settings were not stored' })

@@ -60,7 +60,7 @@ export async function openStores(
   })
   const ownership = replica ?? soleOwner()
   const audit = new BackgroundAudit(store.audit, (err) =>
-    log.warn({ err }, 'a line of the audit log was not written'),
+    log.warn({ err }, 'an audit log entry was not written'),
   )
   const people = await People.open(store.people, log)
   const removals = new Removals(await store.people.removed())

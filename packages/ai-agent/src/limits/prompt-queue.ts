@@ -229,7 +229,7 @@ export class PromptQueue {
     if (now - this.#stillSince >= STILL_MS && !this.#stillLogged) {
       this.#stillLogged = true
       const fields = { waiting, held, places: this.slots, resting: this.#scheduler.resting(now) }
-      this.#log.warn(fields, 'the line of prompts has not moved for ten minutes')
+      this.#log.warn(fields, 'no queued prompt has started for ten minutes')
     }
     const dueIn = Math.max(0, Math.ceil((this.#scheduler.nextAt(now) ?? Infinity) - now))
     this.#timer = setTimeout(() => this.#admit(), Math.min(dueIn, WATCH_MS)).unref()
@@ -280,7 +280,10 @@ export class PromptQueue {
   /** In their order. What cannot be stored costs only the order after a restart. */
   #write(work: () => Promise<void>): void {
     this.#writes = this.#writes.then(work).catch((error: unknown) => {
-      this.#log.warn({ error: messageOf(error) }, 'the order of the line could not be stored')
+      this.#log.warn(
+        { error: messageOf(error) },
+        'the order of queued prompts could not be stored; a restart loses it',
+      )
     })
   }
 }

@@ -278,10 +278,7 @@ async function* reportFinishedJobs(ctx: LoopContext): AsyncGenerator<EventGroup,
   } catch (error) {
     ctx.released.throwIfAborted()
     if (ctx.signal.aborted) return
-    ctx.warn(
-      { error: messageOf(error), promptId: ctx.promptId },
-      'background commands could not be looked at',
-    )
+    ctx.warn({ error: messageOf(error), promptId: ctx.promptId }, 'background commands could not be checked')
   }
 }
 

@@ -390,7 +390,7 @@ async function openStdio(
       if (count <= 3 || Number.isInteger(Math.log10(count)))
         parts.log.warn(
           { server: name, count, line: scrub(line) },
-          'an MCP server printed a line that is no message',
+          'an MCP server printed a line that is not a JSON-RPC message',
         )
     },
   })

@@ -130,7 +130,7 @@ export class ServerRegistry {
       const ownerId = ownerOf(of, userId)
       const before = this.#entries.find((one) => one.id === id && one.ownerId === ownerId)
       if (id !== undefined && before === undefined)
-        throw new SandlotError('not_found', 'There is no such server any more.')
+        throw new SandlotError('not_found', 'This server no longer exists.')
       this.#check(of, userId, server, before)
       checkValues(server, values)
       const stored = before === undefined ? EMPTY : await this.#valuesOf(before).catch(() => EMPTY)
@@ -139,10 +139,7 @@ export class ServerRegistry {
         wanted.clientSecret !== values.clientSecret ||
         Object.keys(wanted.named).some((name) => !Object.hasOwn(values.named, name))
       if (before !== undefined && usesStored && targetOf(before.server) !== targetOf(server))
-        throw new SandlotError(
-          'bad_request',
-          'The address is another one: enter its values and secrets again.',
-        )
+        throw new SandlotError('bad_request', 'The address has changed. Enter the values and secrets again.')
       const record = { id: before?.id ?? `m_${randomText(16)}`, ownerId, revision: revision + 1, server }
       const audit = actor && {
         ...actor,
@@ -153,7 +150,7 @@ export class ServerRegistry {
       }
       if (!(await rows.put(record, now(), audit))) {
         await this.#read()
-        throw new SandlotError('conflict', 'This server was changed meanwhile. Look at it again.')
+        throw new SandlotError('conflict', 'This server has been changed. Load it again.')
       }
       const isEmpty = wanted.clientSecret === undefined && Object.keys(wanted.named).length === 0
       await secrets.set(ownerId, secretNameOf(record.id), isEmpty ? undefined : JSON.stringify(wanted))

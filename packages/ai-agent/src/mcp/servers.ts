@@ -94,7 +94,7 @@ export class McpServers {
       const found = await this.#find(userId, signal, sessionServers)
       return found.length === 0 ? this.#builtin : this.#registryOf(found)
     } catch (error) {
-      this.#parts.log.warn({ error: messageOf(error) }, 'the tools of MCP servers could not be put together')
+      this.#parts.log.warn({ error: messageOf(error) }, 'the tools of MCP servers could not be collected')
       return this.#builtin
     }
   }

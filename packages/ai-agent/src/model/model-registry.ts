@@ -139,18 +139,18 @@ export class ModelRegistry {
       const { rows, secrets, now } = this.#parts
       const before = this.#added.find((one) => one.id === id)
       if (id !== undefined && before === undefined)
-        throw new SandlotError('not_found', 'There is no such endpoint any more.')
+        throw new SandlotError('not_found', 'This endpoint no longer exists.')
       this.#check(endpoint, before)
       const key = id ?? `e_${randomText(16)}`
       // A key is for the address that it was entered for, and goes nowhere else.
       const moved =
         before !== undefined && before.endpoint.baseUrl !== endpoint.baseUrl && apiKey === undefined
       if (moved && before.hasKey)
-        throw new SandlotError('bad_request', 'The address is another one: enter its key again.')
+        throw new SandlotError('bad_request', 'The address has changed. Enter the key again.')
       const line = audit?.(before?.endpoint)
       if (!(await rows.put({ id: key, revision: revision + 1, endpoint }, now(), line))) {
         await this.#read()
-        throw new SandlotError('conflict', 'Another administrator has changed this endpoint meanwhile.')
+        throw new SandlotError('conflict', 'Another administrator has changed this endpoint. Load it again.')
       }
       if (apiKey !== undefined) await secrets.set(KEY_OWNER, key, apiKey ?? undefined)
       await this.#read()

@@ -62,7 +62,7 @@ export class People {
     this.#writes = this.#writes
       .then(() => this.#rows.put(id, person))
       .catch((error: unknown) => {
-        this.#log.warn({ userId: id, error: messageOf(error) }, 'what is known of a person was not stored')
+        this.#log.warn({ userId: id, error: messageOf(error) }, 'the record of a user was not stored')
       })
     return true
   }
@@ -86,7 +86,7 @@ export class People {
         }
       })
       .catch((error: unknown) => {
-        this.#log.warn({ userId, error: messageOf(error) }, 'what is known of people was not read again')
+        this.#log.warn({ userId, error: messageOf(error) }, 'the records of users could not be reloaded')
       })
     return this.#writes
   }

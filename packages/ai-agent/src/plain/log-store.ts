@@ -18,7 +18,7 @@ export interface LogStore {
 export function notTheLast(after: number): SandlotError {
   return new SandlotError(
     'conflict',
-    `Another run has written to this log behind event ${after}; this one has stopped working on it.`,
+    `Another run has written to this log after event ${after}; this one has stopped working on it.`,
   )
 }
 

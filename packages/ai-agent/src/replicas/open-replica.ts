@@ -48,7 +48,7 @@ export async function openReplica({
     changed: (changes) => reloads.run(changes),
     woken: () => replica?.wake(),
     problem: (error) =>
-      parts.log.warn({ error: messageOf(error) }, 'changes of other agents could not be read; tried again'),
+      parts.log.warn({ error: messageOf(error) }, 'changes of other agents could not be read; retrying'),
   })
   replica = new Replica({
     ...parts,

@@ -118,7 +118,7 @@ export class Replica implements Ownership {
       if (!isOurs && this.#held.get(userId) === held) this.#lose(userId)
       return isOurs && this.has(userId)
     } catch (error) {
-      this.#parts.log.warn({ userId, error: messageOf(error) }, 'whose a person is could not be read')
+      this.#parts.log.warn({ userId, error: messageOf(error) }, 'the owner of a user could not be read')
       return this.has(userId)
     }
   }
@@ -224,7 +224,10 @@ export class Replica implements Ownership {
     const at = performance.now()
     const unknown = await rows.register({ id: this.id, version, engine: this.#engine, ...address })
     if (this.#engine !== undefined && unknown.length > 0)
-      log.warn({ replicas: unknown }, 'which engine these agents have is not known; all need the same')
+      log.warn(
+        { replicas: unknown },
+        'the Docker engine of these agents is unknown; all agents need the same one',
+      )
     this.#renewedAt = at
     if (this.#state === 'new') this.#state = 'on'
     await this.#renew()
@@ -285,7 +288,10 @@ export class Replica implements Ownership {
     const beat = await rows.heartbeat()
     if (beat === 'replaced') {
       this.#state = 'replaced'
-      log.warn({ replica: this.id }, 'another agent has this SANDLOT_REPLICA now; this one has no people')
+      log.warn(
+        { replica: this.id },
+        'another agent uses this SANDLOT_REPLICA now, so this one serves nobody; give each agent its own',
+      )
       for (const userId of this.#held.keys()) this.#lose(userId)
       return
     }
@@ -315,7 +321,7 @@ export class Replica implements Ownership {
     this.#held.delete(userId)
     this.#parts.rows.lose(userId)
     if (userId === SCHEDULES) return
-    this.#parts.log.info({ userId }, 'another replica has this person now')
+    this.#parts.log.info({ userId }, 'another replica owns this user now')
     void this.#release(userId, LEAVE_MS)
   }
 
@@ -325,7 +331,7 @@ export class Replica implements Ownership {
     if (known !== undefined) return known
     const work = async (): Promise<void> => {
       const left = this.#work?.release(userId).catch((error: unknown) => {
-        this.#parts.log.warn({ userId, error: messageOf(error) }, 'sessions of a person did not leave')
+        this.#parts.log.warn({ userId, error: messageOf(error) }, 'sessions of a user could not be released')
       })
       await Promise.race([left, sleep(withinMs, undefined, { ref: false })])
       for (const listener of this.#lost) listener(userId)
@@ -360,7 +366,7 @@ export class Replica implements Ownership {
       const some = userIds.toSorted(() => Math.random() - 0.5).slice(0, share)
       await Promise.all(some.map((userId) => this.#isClaimed(userId)))
     } catch (error) {
-      this.#parts.log.warn({ error: messageOf(error) }, 'people without an owner could not be looked for')
+      this.#parts.log.warn({ error: messageOf(error) }, 'users without an owner could not be read; retrying')
     }
     if (this.#toResume.size > 0) await this.#resume()
   }
@@ -399,11 +405,14 @@ export class Replica implements Ownership {
     const started = performance.now()
     this.#state = 'draining'
     const warn = (error: unknown): void =>
-      log.warn({ error: messageOf(error) }, 'a drain could not be stored; others take over after a while')
+      log.warn(
+        { error: messageOf(error) },
+        'a drain could not be stored; other agents take over once the heartbeat expires',
+      )
     await rows.drain().catch(warn)
     await Promise.allSettled(this.#claiming.values())
     const people = [...this.#held.keys()]
-    log.info({ people: people.length }, 'draining: handing everybody over')
+    log.info({ people: people.length }, 'draining: handing all users over')
     const giveUp = async (userId: string): Promise<void> => {
       if (userId !== SCHEDULES) await this.#release(userId, this.#times.drain)
       this.#held.delete(userId)

@@ -57,7 +57,7 @@ export class Answers {
     const { approvals, parts, id, userId } = this.#core
     return this.#core.inTurn(async () => {
       const asked = approvals.find(toolCallId)
-      if (asked === undefined) throw new SandlotError('not_found', 'Nobody was asked about this call.')
+      if (asked === undefined) throw new SandlotError('not_found', 'This call has no pending approval.')
       if (asked.answer !== undefined) return { answered: false, by: asked.answer.by }
       const option = asked.options.find((known) => known.optionId === optionId)
       if (option === undefined) {
@@ -119,7 +119,7 @@ export class Answers {
     if (tool === undefined)
       throw new SandlotError(
         'bad_request',
-        `The tool ${name} is not there now, so its call cannot be changed.`,
+        `The tool ${name} is not available now, so its call cannot be changed.`,
       )
     const checked = await checkArguments(tool.input, input, userId).catch((error: unknown) => {
       if (error instanceof ToolError) return { problems: [error.message] }

@@ -52,7 +52,7 @@ export class BackgroundWatch {
       const gone =
         this.#core.released.aborted || (error instanceof SandlotError && error.code === 'not_found')
       const fields = { sessionId: this.#core.id, error: messageOf(error) }
-      if (!gone) this.#core.parts.log.warn(fields, 'background commands could not be looked at')
+      if (!gone) this.#core.parts.log.warn(fields, 'background commands could not be checked')
     } finally {
       this.#polling = false
       if (!this.#isWanted()) {

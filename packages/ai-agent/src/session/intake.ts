@@ -127,7 +127,7 @@ export class Prompts {
     if (!isTheirs)
       throw new SandlotError(
         'forbidden',
-        'Only the owner of this chat, and who wrote a message, can say it anew.',
+        'Only the owner of this chat and the author of a message can edit it.',
       )
   }
 
@@ -156,7 +156,7 @@ export class Prompts {
       const before = unqueued(log, messageId)
       if (before !== undefined) return before.why
       if (!queuedMessages(log).some((message) => message.messageId === messageId))
-        throw new SandlotError('not_found', 'No such message waits in this chat.')
+        throw new SandlotError('not_found', 'There is no such queued message in this chat.')
       await this.#core.store([withdrawnMessage(messageId, parts.now())])
       this.#runner.notifyWaiters()
       return 'withdrawn'

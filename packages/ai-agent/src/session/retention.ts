@@ -87,7 +87,7 @@ export class Retention {
       const { days: before } = await rows.get()
       const line = { ...actor, what: 'retention_changed', before, after: ask.days } as const
       if (!(await rows.put(ask.days, ask.revision, line)))
-        throw new SandlotError('conflict', 'Another administrator has changed retention meanwhile.')
+        throw new SandlotError('conflict', 'Another administrator has changed retention. Load it again.')
     }
     return this.#view()
   }
@@ -109,7 +109,7 @@ export class Retention {
         await this.#run(isLeader)
       } catch (error) {
         if (!this.#ended.signal.aborted)
-          log.warn({ error: messageOf(error) }, 'retention could not be applied; tried again in ten minutes')
+          log.warn({ error: messageOf(error) }, 'retention could not be applied; retrying in ten minutes')
       }
     })
     return this.#running
@@ -130,7 +130,7 @@ export class Retention {
       isDone &&= done
     }
     if (Object.keys(removed).length > 0) {
-      log.info({ removed }, 'retention removed what is older than it is kept')
+      log.info({ removed }, 'retention removed expired data')
       await audit.write({ who: SANDLOT, what: 'retention_run', before: days, after: removed })
     }
     if (!isDone || this.#ended.signal.aborted) return

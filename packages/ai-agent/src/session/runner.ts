@@ -160,7 +160,7 @@ export class Runner {
     } catch (error) {
       if (released.aborted || core.releasedBy(error)) return
       const fields = { sessionId: core.id, promptId: running.promptId, error: messageOf(error) }
-      core.parts.log.warn(fields, 'the prompt broke off')
+      core.parts.log.warn(fields, 'the prompt was interrupted by an error')
       const storeEnd = (end: SessionEvent): Promise<void> => this.#store([end])
       await breakOff({
         core,

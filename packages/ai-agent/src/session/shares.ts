@@ -191,7 +191,7 @@ export class SessionShares {
   recheckUser(userId: string): void {
     this.#recheckAll(userId).catch((error: unknown) => {
       const fields = { userId, error: messageOf(error) }
-      this.#parts.log.warn(fields, 'who reads shared sessions could not be checked')
+      this.#parts.log.warn(fields, 'readers of shared sessions could not be checked')
     })
   }
 
@@ -265,7 +265,7 @@ export class SessionShares {
       await this.#changed(session, readersOf(expired))
     } catch (error) {
       const fields = { sessionId, error: messageOf(error) }
-      this.#parts.log.warn(fields, 'the readers of an expired share could not be ended; tried again')
+      this.#parts.log.warn(fields, 'access by an expired share could not be ended; retrying')
       this.expireAt(sessionId, this.#parts.now() + 1_000)
     }
   }
@@ -279,7 +279,7 @@ export class SessionShares {
       (shares) => (shares.length === 0 ? undefined : readersOf(shares)),
       (error: unknown) => {
         const fields = { sessionId, error: messageOf(error) }
-        this.#parts.log.warn(fields, 'with whom a session is shared could not be looked up')
+        this.#parts.log.warn(fields, 'the shares of a session could not be read')
         this.#readers.delete(sessionId)
         return undefined
       },

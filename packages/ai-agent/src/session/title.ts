@@ -97,7 +97,7 @@ export async function nameChat(
   } catch (error) {
     if (core.released.aborted || core.deleted) return
     const fields = { sessionId: core.id, promptId, error: messageOf(error) }
-    parts.log.warn(fields, 'the model gave the chat no name')
+    parts.log.warn(fields, 'the model returned no title for the chat')
   }
 }
 

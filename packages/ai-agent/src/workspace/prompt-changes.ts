@@ -117,7 +117,7 @@ export class PromptChanges {
 
   #warn(error: unknown): void {
     const fields = { promptId: this.#promptId, error: messageOf(error) }
-    this.#log.info(fields, 'what changed in the workspace is not known')
+    this.#log.info(fields, 'changes in the workspace could not be determined')
   }
 }
 

@@ -171,7 +171,10 @@ export class Terminals {
         const { state } = await status(userId)
         if (state !== 'running' && state !== 'paused') return undefined
       } catch (error) {
-        log.warn({ userId, terminal: id, error: messageOf(error) }, 'a terminal was not found again yet')
+        log.warn(
+          { userId, terminal: id, error: messageOf(error) },
+          'a terminal could not be reattached; retrying',
+        )
       }
       await sleep(LOST_LOOK_MS, undefined, { ref: false })
     }

@@ -32,7 +32,7 @@ export async function moveToTrash(files: SandboxFiles, path: string): Promise<st
 /** Returns where it is. Throws `not_found` for what is not in the trash any more. */
 export async function restore(files: SandboxFiles, id: string): Promise<string> {
   const path = await pathIn(files, id)
-  if (path === undefined) throw new SandlotError('not_found', 'It is not in the trash any more.')
+  if (path === undefined) throw new SandlotError('not_found', 'It is no longer in the trash.')
   let made = false
   for (let n = 1; ; n++) {
     const place = n === 1 ? path : numbered(path, n)

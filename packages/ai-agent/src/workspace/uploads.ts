@@ -114,7 +114,7 @@ function missing({ offset, data }: UploadPiece, { written }: FileWriter): Uint8A
 }
 
 function gone(): SandlotError {
-  return new SandlotError('conflict', 'A part of this upload is missing. Begin it again.')
+  return new SandlotError('conflict', 'A part of this upload is missing. Start the upload again.')
 }
 
 const keyOf = (userId: string, upload: string): string => `${upload} ${userId}`

@@ -129,7 +129,7 @@ test('a line that does not move is logged once, with what it waits for', async (
   expect(warned).toEqual([
     {
       fields: { waiting: 1, held: 1, places: 1, resting: [] },
-      message: 'the line of prompts has not moved for ten minutes',
+      message: 'no queued prompt has started for ten minutes',
     },
   ])
   queue.leave('a')

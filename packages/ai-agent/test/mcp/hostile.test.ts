@@ -75,7 +75,7 @@ describe.concurrent('a hostile server', () => {
     expect(bench.logged).toContainEqual({
       level: 'warn',
       fields: { server: 's', count: 1, line: 'Welcome to my server!' },
-      message: 'an MCP server printed a line that is no message',
+      message: 'an MCP server printed a line that is not a JSON-RPC message',
     })
   })
 

@@ -39,7 +39,7 @@ export async function prepareSetup(
       if (token === undefined || !secretsEqual(token, given)) {
         throw new SandlotError(
           'forbidden',
-          'This set-up link is not valid any more. Sandlot prints the current one when it starts.',
+          'This set-up link is no longer valid. Sandlot prints the current one when it starts.',
         )
       }
       const administrator = await accounts.createFirstAdministrator(user)

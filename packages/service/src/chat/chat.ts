@@ -404,7 +404,7 @@ export class Chat {
   #onClosed(sessionId: string): void {
     if (!this.#sessions.has(sessionId)) return
     this.#sessions.forget(sessionId)
-    this.#refuse(new SandlotError('not_found', 'This chat is not shared with you any more.'), { sessionId })
+    this.#refuse(new SandlotError('not_found', 'This chat is no longer shared with you.'), { sessionId })
   }
 
   #onUpdate(sessionId: string, update: unknown): void {

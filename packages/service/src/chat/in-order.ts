@@ -22,7 +22,10 @@ export class InOrder {
    */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     if ((this.#held.get(key) ?? 0) >= this.#most)
-      throw new SandlotError('rate_limited', 'Too much was sent at once. Wait for the answers, then go on.')
+      throw new SandlotError(
+        'rate_limited',
+        'Too many requests at once. Wait for the answers, then continue.',
+      )
     this.#count(key, 1)
     try {
       return await this.#lock.run(key, work)

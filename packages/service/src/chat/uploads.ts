@@ -124,13 +124,13 @@ export function tooLarge(): SandlotError {
 function noRoom(code: 'too_large' | 'rate_limited'): SandlotError {
   return new SandlotError(
     code,
-    'You have attached as many images as fit in a day. Remove some that you do not send, or try again later.',
+    'You have reached the limit of images for a day. Remove some that you do not send, or try again later.',
   )
 }
 
 function gone(): SandlotError {
   return new SandlotError(
     'not_found',
-    'An attached image is not kept any more: it waits for one day. Attach it again.',
+    'An attached image has expired: an image that is not sent is stored for one day. Attach it again.',
   )
 }

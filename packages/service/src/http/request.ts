@@ -93,7 +93,7 @@ export async function recheckCaller(c: Ctx): Promise<void> {
   const before = c.var.caller
   const now = await c.var.findCallerAgain()
   if (now.account.id !== before.account.id || now.account.role !== before.account.role)
-    throw new SandlotError('forbidden', 'What you may do here has changed meanwhile. Try again.')
+    throw new SandlotError('forbidden', 'Your permissions have changed. Try again.')
   // The first check may have prolonged the sign-in, so the second has no cookies to set.
   if (now.via === 'sign-in' && before.via === 'sign-in')
     c.set('caller', { ...now, setCookies: [...before.setCookies, ...now.setCookies] })

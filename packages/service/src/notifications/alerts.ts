@@ -164,7 +164,7 @@ export class Alerts {
         if (this.#options.leads()) await this.#check()
         else await this.#readAnew()
       } catch (error) {
-        this.#options.log.warn({ error: messageOf(error) }, 'alerts could not be looked after')
+        this.#options.log.warn({ error: messageOf(error) }, 'alerts could not be checked')
       }
     }
   }

@@ -154,7 +154,10 @@ export class Notifications {
         } catch (error) {
           // The next look may succeed. Before the first start of ai-agent there is no outbox yet.
           const level = error instanceof SandlotError && error.code === 'not_ready' ? 'debug' : 'warn'
-          this.#options.log[level]({ error: messageOf(error), lane: lane.name }, 'notices could not be read')
+          this.#options.log[level](
+            { error: messageOf(error), lane: lane.name },
+            'notifications could not be read',
+          )
         }
       }
       const pause = new AbortController()
@@ -206,7 +209,7 @@ export class Notifications {
       else void this.#mail(to, wanted)
     } catch (error) {
       count(way, 'failed')
-      log.error({ err: error, user: userId }, 'a notice could not be sent')
+      log.error({ err: error, user: userId }, 'a notification could not be sent')
     }
   }
 
@@ -240,7 +243,7 @@ export class Notifications {
       const retryAt = Date.now() + backoffMs(failures, PUSH_RETRY)
       await store.endpointState(endpoint, { failures, retryAt })
     }
-    log.warn({ why: outcome.why, failures, removed: gone }, 'a push was not taken')
+    log.warn({ why: outcome.why, failures, removed: gone }, 'a push service did not accept a notification')
     return outcome.why
   }
 
@@ -266,7 +269,7 @@ export class Notifications {
       }
     } catch (error) {
       count('mail', 'failed')
-      if (!signal.aborted) log.warn({ error: messageOf(error) }, 'a notice could not be mailed')
+      if (!signal.aborted) log.warn({ error: messageOf(error) }, 'a notification could not be mailed')
     } finally {
       this.#mailWaiting--
     }

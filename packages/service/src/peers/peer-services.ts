@@ -74,7 +74,7 @@ export class PeerServices {
       leader: LEADER,
       changed: (changes) => this.#heard(changes),
       problem: (error) =>
-        log.warn({ error: messageOf(error) }, 'other services cannot be listened to; retrying'),
+        log.warn({ error: messageOf(error) }, 'messages of other services cannot be received; retrying'),
     })
     const check = (): void => {
       const leads = this.leads()
@@ -115,7 +115,7 @@ export class PeerServices {
         try {
           return await accounts.services.publish(what, JSON.stringify(message))
         } catch (error) {
-          log.warn({ what, error: messageOf(error) }, 'other services could not be told')
+          log.warn({ what, error: messageOf(error) }, 'other services could not be notified')
           if (this.#ended.signal.aborted || tries >= MOST_TRIES) return
           await Promise.allSettled([sleep(RETRY_MS, undefined, { signal: this.#ended.signal })])
         }

@@ -55,7 +55,7 @@ export class SharedPresence {
       )
       this.#were = looking
     } catch (error) {
-      log.debug({ error: messageOf(error) }, 'who looks could not be written')
+      log.debug({ error: messageOf(error) }, 'presence could not be stored')
     }
   }
 }

@@ -33,7 +33,10 @@ export async function notifyPersonChanged(
         await agent.request(EXT.putPerson, { userId, email: addressFor(account), role, teams })
     }
   } catch (error) {
-    log.warn({ users: userIds, error: messageOf(error) }, 'the agent was not told that a person has changed')
+    log.warn(
+      { users: userIds, error: messageOf(error) },
+      'the agent was not notified that an account changed',
+    )
   }
   for (const userId of userIds) sockets.personChanged(userId)
 }

@@ -42,7 +42,7 @@ export function readClaims(claims: Claims, rules: Rules, partialNote?: string): 
     notes.push(`email_verified is ${kindOf(verified)}, not a boolean`)
   const refused = refusalOf(identity, groups, notes, rules, verified !== undefined)
   if (groups === 'not told' && (rules.roles ?? rules.teams) !== undefined)
-    notes.push('groups were not told, so role and teams stay as they were')
+    notes.push('the provider sent no groups, so role and teams stay as they were')
   return { identity: refused === undefined ? identity : { ...identity, ...refused }, notes }
 }
 

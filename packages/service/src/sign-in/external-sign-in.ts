@@ -156,7 +156,7 @@ export class ExternalSignIn {
     if (role !== undefined) {
       const { before, after, kept } = await this.#accounts.external.setGroupRole(user, role)
       if (kept !== undefined)
-        this.#log.warn({ user }, 'groups would take the role of the last administrator, who keeps it')
+        this.#log.warn({ user }, 'groups would revoke the role of the last administrator; the role stays')
       changed = before !== after
       if (changed) {
         this.#log.info({ user, before, after }, 'groups changed a role')
@@ -192,7 +192,7 @@ export class ExternalSignIn {
       if (known !== undefined) ids.push(known)
       else {
         const made = await teams.create(name)
-        this.#log.info({ team: made.id, name }, 'made a team that groups name')
+        this.#log.info({ team: made.id, name }, 'created a team named by groups')
         ids.push(made.id)
       }
     }
@@ -217,10 +217,10 @@ export class ExternalSignIn {
     try {
       await this.#applyGroups(user, { role: null, teams: [] })
     } catch (error) {
-      this.#log.error({ user, problem: messageOf(error) }, 'what groups gave could not be taken')
+      this.#log.error({ user, problem: messageOf(error) }, 'role and teams from groups could not be revoked')
     }
     this.#sockets.signInsEnded(user)
-    this.#log.warn({ user }, 'the rules of their provider keep a person out; their sign-ins have ended')
+    this.#log.warn({ user }, 'the rules of the provider exclude a user; all sign-ins of the user ended')
   }
 
   #keepProblem(message: string): string {

@@ -100,7 +100,7 @@ export class OidcProvider implements ExternalProvider {
     return this.config.signUp
   }
 
-  /** Undefined: people can sign in by it. */
+  /** Undefined: the provider is available for sign-in. */
   get problem(): string | undefined {
     return this.#state.is === 'ready' ? undefined : this.#state.problem
   }
@@ -262,18 +262,25 @@ export class OidcProvider implements ExternalProvider {
       const sameKeys = before.is === 'ready' && before.found.jwks_uri === found.jwks_uri
       const keys = sameKeys ? before.keys : this.#keysAt(found.jwks_uri)
       this.#state = { is: 'ready', found, keys, readAt: Date.now() }
-      if (before.is === 'away') this.#log.info({ issuer: found.issuer }, 'people can sign in by it')
+      if (before.is === 'away')
+        this.#log.info({ issuer: found.issuer }, 'the provider is available for sign-in')
     } catch (error) {
       if (this.#closing.signal.aborted) return
       if (this.#state.is === 'ready') {
         // The previous keys still hold; the next hour tries again.
         this.#state = { ...this.#state, readAt: Date.now() }
-        this.#log.warn({ problem: messageOf(error) }, 'its discovery could not be read again')
+        this.#log.warn(
+          { problem: messageOf(error) },
+          'the discovery document of the provider could not be reloaded; retrying in an hour',
+        )
         return
       }
       const failures = this.#state.failures + 1
       this.#state = { is: 'away', problem: messageOf(error), failures }
-      this.#log.warn({ problem: messageOf(error), failures }, 'its discovery cannot be read')
+      this.#log.warn(
+        { problem: messageOf(error), failures },
+        'the discovery document of the provider cannot be read; retrying',
+      )
       this.#timer = setTimeout(() => void this.#discover(), backoffMs(failures, this.#retry)).unref()
     }
   }
@@ -303,7 +310,7 @@ export class OidcProvider implements ExternalProvider {
   }
 
   #refused(problem: string): SandlotError {
-    this.#log.warn({ problem }, 'a sign-in by it was refused')
+    this.#log.warn({ problem }, 'a sign-in by the provider was refused')
     return new SandlotError('unauthenticated', `${this.name} ${problem}.`)
   }
 }

@@ -30,7 +30,7 @@ export function sessionChanges(parts: SessionChangesParts): (change: SessionChan
     lock
       .run(change.summary.sessionId, () => notifyReaders(parts, change))
       .catch((error: unknown) =>
-        log.warn({ error: messageOf(error) }, 'a chat has changed, and not everybody was told'),
+        log.warn({ error: messageOf(error) }, 'a chat changed, and not all of its readers were notified'),
       )
   }
 }

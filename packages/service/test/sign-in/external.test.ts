@@ -453,7 +453,7 @@ describe('groups', () => {
     expect([data, operations]).toContain(left)
     expect(await teamsOf(undefined)).toEqual([left])
     expect(await teamsOf('')).toEqual([])
-    const made = harness.logLines.filter((line) => line.includes('made a team that groups name'))
+    const made = harness.logLines.filter((line) => line.includes('created a team named by groups'))
     expect(made.map((line) => (JSON.parse(line) as { name: string }).name)).toEqual(['Data', 'Operations'])
   })
 

@@ -38,7 +38,8 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
     ...chatRequests(parts),
     ...sharingRequests(parts),
     [EXT.metrics]: async () => {
-      if (parts.metrics === undefined) throw new SandlotError('not_implemented', 'Nothing is counted here.')
+      if (parts.metrics === undefined)
+        throw new SandlotError('not_implemented', 'Metrics are not available here.')
       return parts.metrics()
     },
     [EXT.status]: async () => parts.status(),

@@ -21,7 +21,8 @@ export function overviewRequests({
       // A foreign client is the local user, whatever it says.
       const user = connection.ours ? said : connection.user({})
       if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
-      if (overview === undefined) throw new SandlotError('not_implemented', 'There is no overview here.')
+      if (overview === undefined)
+        throw new SandlotError('not_implemented', 'The overview is not available here.')
       if (ask.do === 'check') return { findings: (await checks?.()) ?? [] }
       if (ask.do === 'stop') {
         await manager.stopPrompt(ask.promptId, { id: user.id, name: user.name ?? 'An administrator' })

@@ -44,7 +44,10 @@ export function addPromptRequests(app: AgentApp, context: HandlerContext): void 
         const { session } = await manager.open(data.user, data.sessionId, 'take_part')
         session.typing(data.user.id)
       } catch (error) {
-        log.warn({ sessionId: data.sessionId, error: messageOf(error) }, 'a sign of typing had no effect')
+        log.warn(
+          { sessionId: data.sessionId, error: messageOf(error) },
+          'a typing notification had no effect',
+        )
       }
     })
 }

@@ -15,7 +15,10 @@ export function retentionRequests({ retention }: AcpServerParts): ExtensionHandl
       const user = connection.ours ? said : connection.user({})
       if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
       if (retention === undefined)
-        throw new SandlotError('not_implemented', 'Everything is kept for ever here.')
+        throw new SandlotError(
+          'not_implemented',
+          'Retention is not available here: everything is stored for ever.',
+        )
       return retention.answer(ask, actorOf(user))
     },
   }

@@ -28,7 +28,7 @@ export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
   }
   /** These come from the service alone, which knows who is who. */
   const requireService = (ours: boolean): void => {
-    if (!ours) throw new SandlotError('not_implemented', 'Accounts are not kept here.')
+    if (!ours) throw new SandlotError('not_implemented', 'Accounts are not stored here.')
   }
   return {
     [EXT.settings]: async ({ params, connection }) => {

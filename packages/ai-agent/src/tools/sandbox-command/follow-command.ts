@@ -130,7 +130,7 @@ async function reattach(
     return await whileLeased(attach, ctx, { detach, since, tries })
   } catch (error) {
     if (detach.aborted || !(error instanceof SandboxError)) throw error
-    ctx.log.warn({ err: error }, 'a lost sandbox could not be reached again')
+    ctx.log.warn({ err: error }, 'a lost sandbox could not be reconnected')
     return error
   }
 }

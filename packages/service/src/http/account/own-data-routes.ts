@@ -73,7 +73,7 @@ async function deleteAccount({ accounts, limits, log, removals }: Parts, c: Ctx)
   }
   const line = { ...actorOf(caller), what: 'person_removed' } as const
   await removals.remove(id, 'purge', line)
-  log.info({ user: id }, 'ended their own account')
+  log.info({ user: id }, 'removed their own account')
   c.set('caller', { ...caller, setCookies: [] })
   for (const ended of (await accounts.signOut(c.req.header('cookie') ?? '')).setCookies)
     c.header('set-cookie', ended, { append: true })

@@ -106,7 +106,8 @@ async function finishSignIn(parts: Parts, c: Ctx, id: string): Promise<Response>
 
 function showProblem({ external }: Parts, c: Ctx, id: string): Response {
   const message = external.problem(id)
-  if (message === undefined) throw new SandlotError('not_found', 'There is no such problem any more.')
+  if (message === undefined)
+    throw new SandlotError('not_found', 'This sign-in problem has expired. Sign in again.')
   return c.json({ message })
 }
 

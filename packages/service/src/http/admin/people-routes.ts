@@ -36,7 +36,7 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
       const password = await accounts.resetPassword(id)
       sockets.signInsEnded(id)
       await accounts.audit.write({ ...actorOf(c.var.caller), what: 'password_reset', whom: await whoIs(id) })
-      log.info({ user: id, by: c.var.caller.account.id }, 'gave a new password')
+      log.info({ user: id, by: c.var.caller.account.id }, 'set a new password')
       return c.json({ password })
     })
     .delete('/:id/second-factor', async (c) => {
@@ -69,7 +69,7 @@ async function removePerson(parts: Parts, c: Ctx, id: string): Promise<Response>
     ...actorOf(c.var.caller),
     what: 'person_removed',
   })
-  log.info({ user: id, data: data.data, handOver, by }, 'ended an account')
+  log.info({ user: id, data: data.data, handOver, by }, 'removed an account')
   return c.json(removal, 202)
 }
 

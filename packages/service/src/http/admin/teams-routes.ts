@@ -76,7 +76,10 @@ async function renameTeam(parts: Parts, c: Ctx, id: string): Promise<Response> {
     return c.json(team)
   } catch (error) {
     await askSettings(parts, c, { do: 'rename', subject, name: before.name }).catch((problem: unknown) =>
-      log.warn({ team: id, error: messageOf(problem) }, 'the agent has another name of a team'),
+      log.warn(
+        { team: id, error: messageOf(problem) },
+        'the agent has another name for a team; rename the team again',
+      ),
     )
     throw error
   }
@@ -93,7 +96,10 @@ async function removeTeam(parts: Parts, c: Ctx, id: string): Promise<Response> {
   await writeAudit(parts, c, { what: 'team_removed', whom: { id: subject.id, name }, before })
   log.info({ team: subject.id, name, by: c.var.caller.account.id }, 'removed a team')
   await askSettings(parts, c, { do: 'remove', subject }).catch((error: unknown) =>
-    log.warn({ team: subject.id, error: messageOf(error) }, 'settings of a removed team are left'),
+    log.warn(
+      { team: subject.id, error: messageOf(error) },
+      'the settings of a removed team could not be removed',
+    ),
   )
   await notifyPersonChanged(parts, ...new Set(members.map(({ userId }) => userId)))
   return c.body(null, 204)
@@ -105,7 +111,7 @@ async function setMember(parts: Parts, c: Ctx, id: string, userId: string): Prom
   const team = await accounts.teams.setMember(id, userId, member)
   const what = member ? 'team_member_added' : 'team_member_removed'
   await writeAudit(parts, c, { what, whom: { id: userId }, after: { team: team.name } })
-  log.info({ team: id, user: userId, member, by: c.var.caller.account.id }, 'changed who is in a team')
+  log.info({ team: id, user: userId, member, by: c.var.caller.account.id }, 'changed the members of a team')
   await notifyPersonChanged(parts, userId)
   return c.json(team)
 }
@@ -186,7 +192,7 @@ async function putSettings(parts: Parts, c: Ctx, subject: SettingsSubject, name?
   const put = await readBody(c, putSettingsRequest)
   const answer = await askSettings(parts, c, { do: 'put', subject, name, ...put })
   if (answer.conflict !== undefined)
-    return conflict(c, 'Another administrator has changed these settings meanwhile.', answer.conflict)
+    return conflict(c, 'Another administrator has changed these settings. Load them again.', answer.conflict)
   const { id: by } = c.var.caller.account
   parts.log.info({ ...subject, settings: Object.keys(put.settings), by }, 'changed settings of the agent')
   return c.json(answer.view)

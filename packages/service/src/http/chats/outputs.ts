@@ -19,7 +19,7 @@ export async function sendOutput(
   if (output.removed === true)
     throw new SandlotError(
       'not_found',
-      'This output is gone: it was older than outputs are kept here. What the model was shown stays in the chat.',
+      'This output was removed because it was older than outputs are stored here. What the model was shown stays in the chat.',
     )
   const size = output.storedBytes
   const range = readRange(c.req.header('range'), size)

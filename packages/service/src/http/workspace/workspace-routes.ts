@@ -141,7 +141,10 @@ class AtOnce {
   enter(userId: string): () => void {
     const now = this.#under.get(userId) ?? 0
     if (now >= this.#most)
-      throw new SandlotError('rate_limited', 'Too much was sent at once. Wait for the answers, then go on.')
+      throw new SandlotError(
+        'rate_limited',
+        'Too many requests at once. Wait for the answers, then continue.',
+      )
     this.#under.set(userId, now + 1)
     return () => {
       const left = (this.#under.get(userId) ?? 1) - 1

@@ -291,7 +291,7 @@ describe('a socket', () => {
     await ann.delete(`/api/sessions/plan/shares/${shareId}`)
     harness.agent.sendRaw(EXT.sessionClosed, { sessionId: 'plan', why: 'unshared' })
     const closed = await tab.get('ai_chat_error', (frame) => frame.code === 'not_found')
-    expect(closed).toMatchObject({ sessionId: 'plan', message: 'This chat is not shared with you any more.' })
+    expect(closed).toMatchObject({ sessionId: 'plan', message: 'This chat is no longer shared with you.' })
     const before = tab.eventsOf('plan').length
     await ann.post('/api/sessions/plan/comments', { commentId: 'c2', text: 'He is gone.' })
     await tab.settle()
