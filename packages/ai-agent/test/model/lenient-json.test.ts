@@ -108,7 +108,7 @@ describe('a call is read as its text is', () => {
     expect(read(twice)).toEqual({ args: { command: 'a\nb\\.c' } })
     const comment = JSON.stringify('{"a": 1, // one\n}')
     expect(read(comment)).toEqual({ args: comment, invalid: 'malformed' })
-    expect(argumentsProblem(comment)).toMatch(/In the text that was sent: PromptQueue 1, column 10 /)
+    expect(argumentsProblem(comment)).toMatch(/In the text that was sent: Line 1, column 10 /)
     const cut = JSON.stringify('{"path": "/tmp')
     expect(read(cut)).toEqual({ args: cut, invalid: 'truncated' })
   })
@@ -129,7 +129,7 @@ describe('a call is read as its text is', () => {
     'a bracket that was closed is no cut: %j',
     (text) => {
       expect(read(text)).toEqual({ args: text, invalid: 'malformed' })
-      expect(argumentsProblem(text)).toMatch(/^PromptQueue 1, column/)
+      expect(argumentsProblem(text)).toMatch(/^Line 1, column/)
     },
   )
 

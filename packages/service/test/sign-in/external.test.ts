@@ -354,7 +354,7 @@ describe('an account of the address', () => {
     const { url: there } = (await begun.json()) as { url: string }
     const at = await bob.wander(there, url)
     expect(at.pathname).toBe('/')
-    expect(await problemOf(at)).toContain('is another account here')
+    expect(await problemOf(at)).toContain('belongs to another account here')
   })
 })
 
@@ -393,7 +393,7 @@ describe('who comes in', () => {
     provider.person = { ...ADA, groups: ['sales'] }
     await signIn()
     expect(await isSignedIn(who)).toBe(false)
-    expect(harness.logLines.join('')).toContain('keep a person out')
+    expect(harness.logLines.join('')).toContain('exclude a user')
   })
 
   test('with a password only administrators, where it is set so', async () => {
