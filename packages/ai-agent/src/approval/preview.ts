@@ -47,8 +47,8 @@ interface Previewed {
 }
 
 /**
- * Each call as the rules judge it now, and as they would with `candidate` among them. `externalAccessOf`:
- * what a session's commands reach now, as of `judge`.
+ * Each call as the rules judge it now, and as they would with `candidate` among them.
+ * `externalAccessOf`: the current external access of a session's commands, as in `judge`.
  */
 export async function preview(
   candidate: Rule,

@@ -158,7 +158,7 @@ export async function openSettings(
   if (egress.allow.length > 0 && !everybody && !registry.all.some(({ settings: set }) => opens(set)))
     log.warn(
       {},
-      'SANDLOT_EGRESS_ALLOW has no effect: nobody has network access; set SANDLOT_SANDBOX_NETWORK=egress',
+      'SANDLOT_EGRESS_ALLOW has no effect: no user has network access; set SANDLOT_SANDBOX_NETWORK=egress',
     )
   return registry
 }

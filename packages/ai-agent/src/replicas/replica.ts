@@ -290,7 +290,7 @@ export class Replica implements Ownership {
       this.#state = 'replaced'
       log.warn(
         { replica: this.id },
-        'another agent uses this SANDLOT_REPLICA now, so this one serves nobody; give each agent its own',
+        'another agent uses this SANDLOT_REPLICA now, so this one serves no users; give each agent its own',
       )
       for (const userId of this.#held.keys()) this.#lose(userId)
       return

@@ -10,7 +10,7 @@ import type { ToolRegistry } from '../tools/registry.ts'
 import type { Running } from './running.ts'
 import { rulingOf } from './rulings.ts'
 
-export interface BatchSource {
+interface BatchSource {
   sessionId: string
   userId: string
   running: Running

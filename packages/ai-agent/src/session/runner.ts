@@ -36,7 +36,7 @@ import { inStep } from './running-step.ts'
 import { PromptChanges } from '../workspace/prompt-changes.ts'
 import type { Answers } from './answers.ts'
 import { Running } from './running.ts'
-import { type BatchSource, batchContext } from './batch.ts'
+import { batchContext } from './batch.ts'
 import type { BatchContext } from '../calls/batch.ts'
 import type { LoopContext } from '../loop/context.ts'
 import { type OnBehalf, lowestCeiling } from './access.ts'
@@ -248,7 +248,9 @@ export class Runner {
     } satisfies Partial<LoopContext>
   }
 
-  #batchContext(of: Pick<BatchSource, 'running' | 'turn' | 'tools' | 'folder' | 'changes'>): BatchContext {
+  #batchContext(
+    of: Pick<Parameters<typeof batchContext>[0], 'running' | 'turn' | 'tools' | 'folder' | 'changes'>,
+  ): BatchContext {
     const core = this.#core
     return batchContext({
       ...of,
