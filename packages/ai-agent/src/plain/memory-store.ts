@@ -119,8 +119,8 @@ export class MemoryStore
   }
 
   async getSession(id: string): Promise<SessionRow | undefined> {
-    const kept = this.#sessions.get(id)
-    return kept && { ...kept.row }
+    const session = this.#sessions.get(id)
+    return session && { ...session.row }
   }
 
   /** All of them; `page` is for stores that have many. */
@@ -142,18 +142,18 @@ export class MemoryStore
 
   takeOver(sessionId: string): Promise<Ownership> {
     return this.#writes.run(async () => {
-      const kept = this.#found(sessionId)
-      const events = [...(await kept.log.read())]
+      const session = this.#found(sessionId)
+      const events = [...(await session.log.read())]
       // The state of a log that is older than this store, and of events that others wrote to it.
-      const { userId, lastSeq } = kept.row
+      const { userId, lastSeq } = session.row
       for (const event of events.slice(lastSeq))
         this.#note(
-          kept,
+          session,
           [event],
           effectsOf([event], { userId, model: '', toolOf: () => '', promptAuthor: () => undefined }),
         )
-      kept.failure = undefined
-      return { epoch: ++kept.epoch, events }
+      session.failure = undefined
+      return { epoch: ++session.epoch, events }
     })
   }
 
@@ -169,17 +169,17 @@ export class MemoryStore
   ): Promise<SessionEvent[]> {
     if (events.some(isLive)) throw new TypeError('A live event cannot be stored.')
     return this.#writes.run(async () => {
-      const kept = this.#owned(sessionId, epoch)
-      this.#check(kept, effects)
-      const { lastSeq } = kept.row
+      const session = this.#owned(sessionId, epoch)
+      this.#check(session, effects)
+      const { lastSeq } = session.row
       const stored = numbered(events, lastSeq)
       try {
-        if (stored.length > 0) await kept.log.append(stored, lastSeq)
+        if (stored.length > 0) await session.log.append(stored, lastSeq)
       } catch (error) {
-        kept.failure = { error }
+        session.failure = { error }
         throw error
       }
-      this.#note(kept, stored, effects)
+      this.#note(session, stored, effects)
       return stored
     })
   }
@@ -270,16 +270,16 @@ export class MemoryStore
   }
 
   #found(sessionId: string): StoredSession {
-    const kept = this.#sessions.get(sessionId)
-    if (kept === undefined) throw new SandlotError('not_found', `There is no session ${sessionId}.`)
-    return kept
+    const session = this.#sessions.get(sessionId)
+    if (session === undefined) throw new SandlotError('not_found', `There is no session ${sessionId}.`)
+    return session
   }
 
   #owned(sessionId: string, epoch: number | undefined): StoredSession {
-    const kept = this.#found(sessionId)
-    if (epoch !== undefined && epoch !== kept.epoch) throw notOwner(sessionId)
-    if (kept.failure !== undefined) throw kept.failure.error
-    return kept
+    const session = this.#found(sessionId)
+    if (epoch !== undefined && epoch !== session.epoch) throw notOwner(sessionId)
+    if (session.failure !== undefined) throw session.failure.error
+    return session
   }
 
   #outputOf(sessionId: string, callId: string): Output {
@@ -299,14 +299,14 @@ export class MemoryStore
   }
 
   /** Throws what refuses the whole group. */
-  #check(kept: StoredSession, { submission, approvalAsked, approvalAnswered, outcome }: Effects): void {
+  #check(session: StoredSession, { submission, approvalAsked, approvalAnswered, outcome }: Effects): void {
     if (submission !== undefined && this.#submissions.has(keyOf(submission.userId, submission.requestId)))
       throw new SandlotError('conflict', `Request ${submission.requestId} was submitted before.`)
-    if (approvalAsked !== undefined && kept.approvals.has(approvalAsked.toolCallId))
+    if (approvalAsked !== undefined && session.approvals.has(approvalAsked.toolCallId))
       throw new SandlotError('conflict', `Approval of ${approvalAsked.toolCallId} was asked before.`)
     if (approvalAnswered !== undefined) {
       const { toolCallId } = approvalAnswered
-      const asked = kept.approvals.get(toolCallId)
+      const asked = session.approvals.get(toolCallId)
       if (asked === undefined)
         throw new SandlotError('not_found', `No approval of ${toolCallId} was requested.`)
       if (asked.answeredAt !== null)
@@ -315,13 +315,13 @@ export class MemoryStore
           `The approval of ${toolCallId} was answered before, by ${asked.by}.`,
         )
     }
-    if (outcome !== undefined && kept.ended.has(outcome.callId))
+    if (outcome !== undefined && session.ended.has(outcome.callId))
       throw new SandlotError('conflict', `Call ${outcome.callId} has its outcome already.`)
   }
 
   /** The events are in the log: what they change here. */
-  #note(kept: StoredSession, events: readonly SessionEvent[], effects: Effects): void {
-    const { row, approvals } = kept
+  #note(session: StoredSession, events: readonly SessionEvent[], effects: Effects): void {
+    const { row, approvals } = session
     const latest = events.reduce((at, event) => Math.max(at, metaOf(event).at), 0)
     row.lastSeq += events.length
     row.updatedAt = Math.max(row.updatedAt, latest)
@@ -350,7 +350,7 @@ export class MemoryStore
       Object.assign(this.#outputOf(row.id, callId).row, counts, { complete: true })
     }
     if (usage !== undefined) this.#usage.push({ ...usage, userId: row.userId })
-    if (outcome !== undefined) kept.ended.add(outcome.callId)
+    if (outcome !== undefined) session.ended.add(outcome.callId)
   }
 
   #endRun(sessionId: string, at: number): void {
