@@ -28,37 +28,12 @@ export function commentsOf({ text }: SourceFile): Comment[] {
   return found.filter(({ lines }) => lines.length > 0)
 }
 
-/** A package, `docker` or `test`: their tests belong to them. */
-const PART = /^(?:(?:packages|mcp)\/[^/]+|docker|test)(?=\/)/
-
-/**
- * Comments that begin with a question word or a preposition, where a part has more than `remaining` lists for it, or
- * fewer.
- */
-export function firstWordProblems(
-  files: readonly SourceFile[],
-  remaining: Readonly<Record<string, number>>,
-): string[] {
-  const parts = Map.groupBy(
-    files.flatMap((file) =>
-      commentsOf(file).flatMap(({ line, lines: [first = ''] }) => {
-        const word = FIRST_WORD.exec(first)?.[0]
-        return word === undefined ? [] : [{ path: file.path, at: `${file.path}:${line}`, word }]
-      }),
-    ),
-    ({ path }) => PART.exec(path)?.[0] ?? '.',
-  )
-  return [...new Set([...parts.keys(), ...Object.keys(remaining)])].flatMap((part) => {
-    const found = parts.get(part) ?? []
-    const listed = remaining[part] ?? 0
-    if (found.length > listed) {
-      const more = listed === 0 ? '' : ` (${part} has ${found.length} such comments, at most ${listed})`
-      return found.map(
-        ({ at, word }) => `${at}: a comment begins with “${word}”; begin with a noun or a verb${more}`,
-      )
-    }
-    return found.length < listed
-      ? [`${part}: ${found.length} comments begin with a forbidden word; list ${found.length}, not ${listed}`]
-      : []
+/** Comments that begin with a question word or a preposition. */
+export function firstWordProblems(file: SourceFile): string[] {
+  return commentsOf(file).flatMap(({ line, lines: [first = ''] }) => {
+    const word = FIRST_WORD.exec(first)?.[0]
+    return word === undefined
+      ? []
+      : [`${file.path}:${line}: a comment begins with “${word}”; begin with a noun or a verb`]
   })
 }

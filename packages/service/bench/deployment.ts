@@ -70,7 +70,7 @@ export async function openDeployment(
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-bench-'))
   const children: (ChildProcess & { replica?: string })[] = []
   stack.defer(async () => {
-    // Of several some are dead, and the others may wait for their work.
+    // Some of several are dead, and the others may wait for their work.
     for (const child of children.toReversed()) await end(child, replicas > 1 ? 'SIGKILL' : 'SIGTERM')
     rmSync(folder, { recursive: true, force: true })
   })

@@ -91,7 +91,7 @@ function isLikeSecret(value: string): boolean {
   return /^[\w+/=.~-]{20,}$/.test(value) && /\d/.test(value) && !value.startsWith('/')
 }
 
-/** Where file names and packages stand too: a long run without a break in it. */
+/** A long run without a break: file names and packages have breaks. */
 function isLikeKey(value: string): boolean {
   return isLikeSecret(value) && value.split(/[^A-Za-z0-9]+/).some((run) => run.length >= 16 && /\d/.test(run))
 }

@@ -22,7 +22,7 @@ interface ClientServersParts {
     Mcp,
     'setSessionServers' | 'closeSession' | 'toolsOf' | 'sessionServerStatus' | 'states' | 'signInEnded'
   >
-  /** Whether this user's prompts have tools now. */
+  /** True if this user's prompts have tools now. */
   hasTools: (userId: string) => boolean
   /**
    * Set where the client started this agent on its user's machine: servers run there, with this

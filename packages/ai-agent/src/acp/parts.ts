@@ -61,7 +61,7 @@ export interface AcpServerParts {
   ownership?: Ownership
   /** The mode of a new session whose request names none. */
   defaultMode: Mode
-  /** Whether any of the configured models has image input. Absent: it has none. */
+  /** True if any of the configured models has image input. Absent: it has none. */
   takesImages?: boolean
   /** People's secrets. Absent: the agent stores none. */
   secrets?: UserSecrets
@@ -85,7 +85,7 @@ export interface AcpServerParts {
     streams: ByteStreams
     /** The user's sandbox if it is awake; it is not started for it. */
     connected: (userId: string) => Promise<Sandbox | undefined>
-    /** Whether an administrator lets this user have it. */
+    /** True if an administrator lets this user have it. */
     mayUse: (userId: string, what: PersonTool) => boolean
   }
   /** The audit log. Absent: nothing is recorded. */

@@ -25,12 +25,12 @@ export function takeLastEnd(dataFolder: string): LastEnd | undefined {
   return parse(text)
 }
 
-/** Whether resuming this prompt counts: any may have ended a process that left no record. */
+/** True if resuming this prompt counts: any may have ended a process that left no record. */
 export function countsResume(end: LastEnd | undefined, promptId: string): boolean {
   return end === undefined || isToBlame(end, promptId)
 }
 
-/** Whether a step of this prompt certainly blocked that process. */
+/** True if a step of this prompt certainly blocked that process. */
 export function isToBlame(end: LastEnd | undefined, promptId: string): boolean {
   return end?.how === 'blocked' && end.step?.promptId === promptId
 }

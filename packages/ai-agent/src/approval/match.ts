@@ -13,7 +13,7 @@ import type { ArgWord } from './shell/words.ts'
  */
 export type Answer = 'yes' | 'maybe' | 'no'
 
-/** Whether a rule that allows covers the part: certain matches only. */
+/** True if a rule that allows covers the part: certain matches only. */
 export function covers(match: RuleMatch, part: Part, request: CallRequest): boolean {
   if (isOrders(part) && !('command' in match))
     return 'file' in match && namesOrders(match.file) && coversFile(match, part)
@@ -45,7 +45,7 @@ function namesOrders(pattern: string): boolean {
   return isOrdersFile(pattern.replace(/[*?].*$/s, '').replace(/\/$/, ''))
 }
 
-/** Whether a rule that denies or asks is meant: in doubt `maybe`. */
+/** True if a rule that denies or asks is meant: in doubt `maybe`. */
 export function concerns(match: RuleMatch, part: Part, request: CallRequest): Answer {
   if ('tool' in match)
     return [request.tool, request.ruleId ?? ''].some((id) => matchesTool(match.tool, id)) ? 'yes' : 'no'
@@ -82,7 +82,7 @@ export function concerns(match: RuleMatch, part: Part, request: CallRequest): An
 }
 
 /**
- * Whether a match of a pattern may lie below a folder: as far as it is fixed, one is the beginning
+ * True if a match of a pattern may lie below a folder: as far as it is fixed, one is the beginning
  * of the other.
  */
 function mayBeBelow(pattern: string, folder: string): boolean {

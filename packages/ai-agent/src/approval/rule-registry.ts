@@ -154,7 +154,7 @@ function newRuleId(): string {
   return `rule_${randomText(16)}`
 }
 
-/** Whether the rule is one for all, or for this session, or for this prompt of it. */
+/** True if the rule is one for all, or for this session, or for this prompt of it. */
 export function holdsAt(
   { endsWith }: Rule,
   at: { sessionId: string; promptId: string | undefined },

@@ -14,7 +14,7 @@ export interface NetworkConfig {
   everybody: boolean
 }
 
-/** As in the environment. */
+/** Settings as in the environment. */
 interface NetworkSettings {
   SANDLOT_SANDBOX_NETWORK: 'none' | 'egress'
   SANDLOT_EGRESS_ALLOW?: string | undefined
@@ -82,9 +82,9 @@ function readCredentials(
 // ── The network of one person ───────────────────────────────────────────────────────────────────
 
 interface UserNetwork {
-  /** Whether the agent may ask this user for hosts outside of the list. */
+  /** True if the agent may ask this user for hosts outside of the list. */
   mayAsk(userId: string): boolean
-  /** Whether commands of this user reach any host, with these rules of theirs. */
+  /** True if commands of this user reach any host, with these rules of theirs. */
   reachesAny(userId: string, rules: readonly Rule[]): boolean
   /** For the way out of the sandboxes. */
   readonly options: UserRulesOptions

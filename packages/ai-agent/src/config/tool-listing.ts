@@ -27,7 +27,7 @@ interface ListedServer {
 }
 
 export interface ToolListing {
-  /** Whether an agent was running, which alone knows about MCP servers. */
+  /** True if an agent was running, which alone knows about MCP servers. */
   running: boolean
   tools: ListedTool[]
   servers: ListedServer[]

@@ -80,7 +80,7 @@ export function offeredTools(userId: string, tools: readonly Tool[], settings: O
   return tools.filter(offered).map((tool) => configuredTool(tool, section))
 }
 
-/** Whether a person may use a tool that is not the agent's: as if it were a tool of this id. */
+/** True if a person may use a tool that is not the agent's: as if it were a tool of this id. */
 export function mayUse(userId: string, id: PersonTool, settings: OfferSettings): boolean {
   return isAllowed(userId, { id, name: id }, settings)
 }
@@ -104,7 +104,7 @@ export function hasAnyTools(userId: string, { toolsEnabled, personal }: OfferSet
   return (own?.all ?? toolsEnabled) || [...(own?.single.values() ?? [])].includes(true)
 }
 
-/** Whether these settings of a person or a team switch any tool on. */
+/** True if these settings of a person or a team switch any tool on. */
 export function givesTools(tools: AgentSettings['tools']): boolean {
   return Object.values(toolsByName(tools)).includes(true)
 }

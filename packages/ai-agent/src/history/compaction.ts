@@ -67,7 +67,7 @@ export function changedFiles(log: readonly SessionEvent[]): string[] {
 }
 
 /**
- * Whether the provider has refused in this turn because the context is full, and room was made to
+ * True if the provider has refused in this turn because the context is full, and room was made to
  * the end: the new size is reported last, so a process that died between two steps leaves the rest
  * of them to the next one.
  */

@@ -21,7 +21,7 @@ interface AskedCall {
   args?: unknown
 }
 
-/** Whether these calls, made after the turns `turns`, only continue a circle. */
+/** True if these calls, made after the turns `turns`, only continue a circle. */
 export function makeNoProgress(turns: readonly Turn[], calls: readonly AskedCall[]): boolean {
   if (calls.length === 0) return false
   const before = withCalls(turns)

@@ -141,7 +141,7 @@ export class FairScheduler {
     this.#forget()
   }
 
-  /** Whether the model of this prompt has recently refused requests. */
+  /** True if the model of this prompt has recently refused requests. */
   isThrottled(model: string): boolean {
     return this.#throttled.has(model)
   }
@@ -240,7 +240,7 @@ function hasRoom(throttled: Throttled, id: string, now: number): boolean {
   return throttled.asking.has(id) || (now >= throttled.until && isTaking(throttled, id))
 }
 
-/** Whether it takes this one at its time. */
+/** True if it takes this one at its time. */
 function isTaking({ atOnce, asking }: Throttled, id: string): boolean {
   return asking.has(id) || asking.size < atOnce
 }

@@ -84,7 +84,7 @@ export async function overPeriods(
     const used = await spent.own(period)
     const over = own && overPeriod(used, own, period, now)
     if (over !== undefined) return over
-    // As for one message: otherwise each would have one answer for free.
+    // The rule for one message: otherwise each would have one answer for free.
     if (period === 'day' && dollarsOf !== undefined && used.unpriced > 0)
       return unknownToday(dollarsOf, used.unpriced)
   }

@@ -15,7 +15,7 @@ interface SandboxQueueParts {
   /** Sandboxes that may run at once; undefined: their memory is what is limited. */
   limit: number | undefined
   acquire: (userId: string, signal: AbortSignal) => Promise<Sandbox>
-  /** Whether this user's sandbox runs already. */
+  /** True if this user's sandbox runs already. */
   connected: (userId: string) => Promise<Sandbox | undefined>
   queue: PromptQueue
   retryMs?: number

@@ -55,7 +55,7 @@ export interface PromptLimits {
 
 export interface LimitSettings {
   everybody: PromptLimits
-  /** As written: for everybody, and by user id or e-mail address. */
+  /** The written settings: for everybody, and by user id or e-mail address. */
   written: { everybody: Required<AgentLimits>; users: ReadonlyMap<string, AgentLimits> }
   /** Limits of everybody together. */
   total: TeamLimits

@@ -36,7 +36,7 @@ function lastCount(
     if (happened === 'compacted' || happened === 'history_mended') return undefined
     if (event.sessionUpdate !== 'usage_update') continue
     const { usage, model: counter, turn } = metaOf(event)
-    // Of a failed summary: it is not in the conversation.
+    // A failed summary is not in the conversation.
     if (usage !== undefined && turn === undefined) continue
     if (usage?.input === undefined || (counter !== undefined && counter !== model)) return undefined
     let end = at + 1

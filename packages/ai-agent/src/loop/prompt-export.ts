@@ -41,9 +41,9 @@ interface PromptExport {
    */
   usage: TokenUsage
   cost: number | null
-  /** Of its end, where it was measured: what each is stands at `promptTiming`. */
+  /** Measured at its end; see `promptTiming`. */
   timing: PromptTiming
-  /** Of this prompt and of those before it; without the system prompt, which no log has. */
+  /** Messages of this prompt and of earlier ones; without the system prompt, which no log has. */
   messages: ModelMessage[]
   /** Those with a whole answer, in order. */
   requests: ExportedRequest[]
@@ -179,8 +179,8 @@ function maskWith(scrub: Hide): Hide {
 }
 
 /**
- * Of a long text only as much is scrubbed as is shown, and as a secret at the end of that could be
- * long.
+ * Scrubs only the shown part of a long text, and the length of a secret that may begin at its
+ * end.
  */
 function shortened(text: string, scrub: Hide): string {
   const start = scrub(text.slice(0, TEXT_CHARS + 2 * SECRET_CHARS))

@@ -92,7 +92,7 @@ const oauth = z
     /** Absent: the authorization server fetches the client document, or registers a client. */
     clientId: client.clientId.optional(),
     /**
-     * Whether to offer the client document at the public address. `false`: it cannot be reached
+     * True to offer the client document at the public address. `false`: it cannot be reached
      * there.
      */
     clientDocument: z.boolean().default(true),

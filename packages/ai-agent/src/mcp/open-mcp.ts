@@ -92,7 +92,7 @@ export interface Mcp {
     servers: readonly ClientServer[],
     unused?: () => Promise<void>,
   ): ClientServerResult[]
-  /** Whether a server of this user, or of this session, is in their sandbox. */
+  /** True if a server of this user, or of this session, is in their sandbox. */
   inSandbox(userId: string, sessionId: string): boolean
   /** Aborted when the user returns from this link of a client's server. */
   signInEnded(link: string): AbortSignal
@@ -101,7 +101,7 @@ export interface Mcp {
   /** Ends the servers of a removed user, and with `purge` removes what they stored at home. */
   removeUser(userId: string, data: RemovedData): Promise<void>
   readonly signIns: {
-    /** Whether this user has signed in to it; undefined: it has no sign-in of users. */
+    /** True if this user has signed in to it; undefined: it has no sign-in of users. */
     isSignedIn(spec: ServerSpec, userId: string): Promise<boolean | undefined>
     /** Forgets the user's tokens. Calls that run may fail. */
     signOut(spec: ServerSpec, userId: string): Promise<void>
@@ -255,7 +255,7 @@ function isInSandbox(spec: ServerSpec): boolean {
   return spec.kind === 'stdio' && spec.config.where === 'sandbox'
 }
 
-/** Whether each user signs in to it. */
+/** True if each user signs in to it. */
 function hasUserSignIn(spec: ServerSpec): spec is HttpSpec {
   return spec.kind === 'http' && spec.config.auth?.type === 'oauth'
 }

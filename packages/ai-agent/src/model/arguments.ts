@@ -85,7 +85,7 @@ export class ArgumentsBuffer {
     return again.ok && this.#value === JSON.stringify(again.value)
   }
 
-  /** Where every delta is the whole object, grown, nothing is joined or parsed again for each. */
+  /** If every delta is the whole object, grown, nothing is joined or parsed again for each. */
   #oneValue(): string | false {
     if (this.#scanner.followed) return false
     const mine = parseExactJson(this.text)
@@ -174,7 +174,7 @@ export function readArguments(text: string, cut: boolean): ReadArguments {
   if (trimmed === '') return cut ? { args: text, invalid: 'truncated' } : { args: {} }
   const parsed = parseLenient(trimmed)
   if (parsed.ok && !cut) return fromValue(parsed.value, text)
-  // Of a cut answer only text that is complete as it stands.
+  // For a cut answer, only text that is complete as it stands.
   const whole = cut ? parseExactJson(trimmed) : undefined
   if (whole?.ok === true) return fromValue(whole.value, text)
   if (!/^[{["]/.test(trimmed)) return { args: text, invalid: 'malformed' }

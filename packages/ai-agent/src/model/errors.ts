@@ -6,7 +6,7 @@ import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'
 import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 
-/** Whether a retry with the same body may help. */
+/** True if a retry with the same body may help. */
 const RETRYABLE: Record<ModelErrorClass, boolean> = {
   rate_limit: true,
   quota: false,

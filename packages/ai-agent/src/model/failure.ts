@@ -11,7 +11,7 @@ export interface ProviderFailure {
   message: string
   /** Milliseconds to wait, when it said so. */
   waitMs: number | undefined
-  /** Whether to retry, when the provider states that itself. */
+  /** True to retry, when the provider states that itself. */
   retry?: boolean
 }
 

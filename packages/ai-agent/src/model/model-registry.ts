@@ -33,7 +33,7 @@ interface ModelRegistryParts {
   timeouts: Pick<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'>
   /** The operator's own, by the name of the model. */
   prices: Record<string, Price>
-  /** Whether any limit is in dollars. */
+  /** True if any limit is in dollars. */
   limitsCost: () => boolean
   now: () => number
   log: { warn(fields: object, message: string): void }

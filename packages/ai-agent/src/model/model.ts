@@ -152,7 +152,7 @@ export interface Model {
   readonly thoughtLevels?: readonly string[]
   /** The same model at this level. `level`: one of `thoughtLevels`. */
   atLevel?(level: string): Model
-  /** Whether it reads images. Absent: it sends nothing to a provider, like the demo. */
+  /** True if it reads images. Absent: it sends nothing to a provider, like the demo. */
   readonly images?: boolean
   /**
    * One attempt. Throws `ModelError`, or the signal's reason when aborted; retrying is the loop's

@@ -39,7 +39,7 @@ export interface OpenAIModelOptions {
   idleTimeoutMs?: number
   /** Milliseconds without data; keep-alive comments do not count. Default 120,000. */
   progressTimeoutMs?: number
-  /** Whether this process runs in a container. Default: checks the marks of Docker and Podman. */
+  /** True if this process runs in a container. Default: checks the marks of Docker and Podman. */
   inContainer?: boolean
   /** The deployment's corrections to our table of profiles. */
   profile?: Partial<Profile>

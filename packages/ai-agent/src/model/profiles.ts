@@ -28,11 +28,11 @@ export interface Profile {
   cumulative: boolean
   reasoning: ReasoningReplay
   /**
-   * Whether members of a call or a message next to the standard ones (Gemini's signatures) are sent
+   * True if members of a call or a message next to the standard ones (Gemini's signatures) are sent
    * back.
    */
   extraContent: boolean
-  /** Whether images may be sent. */
+  /** True if images may be sent. */
   images: boolean
   /** The name that this endpoint knows for the limit of the answer. */
   maxTokensName: 'max_tokens' | 'max_completion_tokens'

@@ -40,7 +40,7 @@ const profile = z.strictObject({
 
 const aboutModel = {
   contextWindow: z.int().min(1_000).optional(),
-  /** Whether it reads images. */
+  /** True if it reads images. */
   images: z.boolean().optional(),
   profile: profile.optional(),
 }

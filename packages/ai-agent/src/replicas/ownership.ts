@@ -18,9 +18,9 @@ export interface Ownership {
   claim(userId: string): Promise<void>
   /** `claim`, asked of the database now. False: another replica has them. */
   confirm(userId: string): Promise<boolean>
-  /** Whether they are ours as far as is known; no query. */
+  /** True if they are ours as far as is known; no query. */
   has(userId: string): boolean
-  /** Whether this replica runs the schedules of the deployment. */
+  /** True if this replica runs the schedules of the deployment. */
   leads(): boolean
   /** Called with each person who is ours no longer. */
   onLost(listener: (userId: string) => void): void
@@ -121,7 +121,7 @@ export async function claimSandbox(ownership: Ownership, userId: string): Promis
   }
 }
 
-/** Whether another agent applies retention to the chats of this person. */
+/** True if another agent applies retention to the chats of this person. */
 export function isElsewhere(
   ownership: Ownership,
   replicas: Pick<ReplicaReads, 'ownerOf'>,

@@ -140,7 +140,7 @@ export class Replica implements Ownership {
   }
 
   /**
-   * Whether resuming a prompt of this person counts towards its being given up. Undefined: an
+   * True if resuming a prompt of this person counts towards its being given up. Undefined: an
    * earlier process of this replica had begun it.
    */
   countsResume(userId: string): boolean | undefined {

@@ -217,7 +217,7 @@ export class SessionCore {
   /** Does nothing any more: the session continues in another object. Idempotent. */
   release(): void {
     if (this.lost) return
-    // As for a shutdown: commands continue, and are adopted.
+    // Like a shutdown: commands continue, and are adopted.
     this.#lost.abort(SHUTDOWN)
     this.approvals.stopClocks()
     this.journal.closeReaders('resubscribe')

@@ -71,16 +71,16 @@ export interface RunnerParts {
   externalAccess?: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
   /** People's secrets. Absent: none can be stored. */
   secrets?: Pick<UserSecrets, 'get' | 'set'>
-  /** Whether this user was removed: nothing of theirs begins or is resumed. Absent: none was. */
+  /** True if this user was removed: nothing of theirs begins or is resumed. Absent: none was. */
   isRemoved?: (userId: string) => boolean
   /**
-   * Whether resuming this prompt of an earlier process counts towards being given up. Absent: yes.
+   * True if resuming this prompt of an earlier process counts towards being given up. Absent: yes.
    */
   resumeCounts?: (promptId: string, userId: string) => boolean
-  /** Whether the previous process was ended because this prompt blocked it. Absent: no. */
+  /** True if the previous process was ended because this prompt blocked it. Absent: no. */
   blockedAgent?: (promptId: string) => boolean
   /**
-   * Whether work broken off by this error of the store is resumed automatically later: then the
+   * True if work broken off by this error of the store is resumed automatically later: then the
    * session is released, and commands in the sandbox run on. Absent: no.
    */
   resumesAfter?: (error: unknown) => boolean

@@ -49,7 +49,7 @@ export class SessionRemoval {
     this.#shares.forget(sessionId)
   }
 
-  /** Whether it is open or running now. */
+  /** True if it is open or running now. */
   async isOpen(sessionId: string): Promise<boolean> {
     return (await this.#sessions.peek(sessionId))?.idle === false
   }

@@ -32,15 +32,15 @@ const REST_MS = 5
 
 interface RetentionParts {
   /**
-   * Whether this process applies all of it; another one only to chats of its own people. Default:
+   * True if this process applies all of it; another one only to chats of its own people. Default:
    * it does.
    */
   leads?: () => boolean
-  /** Whether another process applies it to chats of this person. Default: none does. */
+  /** True if another process applies it to chats of this person. Default: none does. */
   isElsewhere?: (userId: string) => Promise<boolean>
   rows: RetentionRows
   audit: Pick<AuditLog, 'write' | 'removeOlder' | 'olderThan'>
-  /** Whether it is open or running now. */
+  /** True if it is open or running now. */
   isOpen: (sessionId: string) => Promise<boolean>
   /** Removes a chat that is not open. False: it is open, or something happened in it. */
   expire: (chat: AgedChat) => Promise<boolean>

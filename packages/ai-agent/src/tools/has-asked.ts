@@ -2,7 +2,7 @@ import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import type { CallContext } from './tool.ts'
 
 /**
- * Whether the call has asked its user for something, in this process or an earlier one: it does so
+ * True if the call has asked its user for something, in this process or an earlier one: it does so
  * once.
  */
 export function hasAsked({ ids, events }: Pick<CallContext, 'ids' | 'events'>): boolean {

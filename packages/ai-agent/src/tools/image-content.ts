@@ -66,7 +66,7 @@ export function outcomeImages(): (base64: string, called?: string) => CheckedIma
   }
 }
 
-/** Whether more of a file is worth reading for `checkImage`, by its first 12 bytes. */
+/** True if more of a file is worth reading for `checkImage`, by its first 12 bytes. */
 export function beginsLikeImage(beginning: Uint8Array): boolean {
   const start = Buffer.from(beginning.subarray(0, 12)).toString('latin1')
   return /^(?:\u0089PNG|\u00ff\u00d8\u00ff|GIF8|RIFF[^]{4}WEBP)/.test(start)

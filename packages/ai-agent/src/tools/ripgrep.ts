@@ -33,7 +33,7 @@ interface LinePage {
 
 /** The same of a call: what it finds is named as the call named where to look. */
 interface CalledPage extends LinePage {
-  /** As the model wrote it: absolute, or relative to the workspace. */
+  /** The model's path: absolute, or relative to the workspace. */
   path: string
 }
 

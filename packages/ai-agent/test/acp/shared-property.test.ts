@@ -188,7 +188,7 @@ function isComment(event: SessionEvent, commentId: string): boolean {
   return happened?.type === 'comment' && happened.commentId === commentId
 }
 
-/** Whether it was refused, by a code of ours. */
+/** True if it was refused, by a code of ours. */
 async function refused(asked: Promise<unknown>): Promise<boolean> {
   try {
     await asked

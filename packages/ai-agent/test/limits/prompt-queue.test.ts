@@ -90,7 +90,7 @@ test('who waits sees its place and why; Stop leaves the line; the next moves up'
   expect(sandlotEventOf(event)).toMatchObject({ place: 1, of: 1, why: 'places', limit: 1 })
   const three = await c.prompt('three')
   await whenEvent(c, queuedAt(2))
-  // Whoever comes to look later sees it too.
+  // Later readers see it too.
   expect(b.subscribe(0).catchUp.some(queuedAt(1))).toBe(true)
   expect(queue.view().map(({ wait }) => queueText(wait))).toEqual([
     '1st in line: the one place is taken',

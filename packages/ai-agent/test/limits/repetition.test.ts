@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RepetitionDetector, withoutRepetition } from '../../src/limits/repetition.ts'
 
-/** Whether a watch detects it, fed in pieces of this length. */
+/** True if a watch detects it, fed in pieces of this length. */
 function hears(text: string, piece = 7): boolean {
   const watch = new RepetitionDetector()
   for (let at = 0; at < text.length; at += piece) if (watch.add(text.slice(at, at + piece))) return true

@@ -10,7 +10,7 @@ const WINDOW = 10_000
 const NEXT = 'And now?'
 
 /**
- * Whether room is made before the second message, when it and the provider's count sum to `tokens`.
+ * True if room is made before the second message, when it and the provider's count sum to `tokens`.
  */
 async function makesRoomAt(tokens: number): Promise<boolean> {
   const counted = tokens - messageTokens({ role: 'user', content: NEXT })

@@ -1,4 +1,4 @@
-// What the conformance suite runs as the client: it only tells the test where the suite's server is, and waits. So our
+// The client that the conformance suite runs: it only reports the address of the suite's server, and waits. So our
 // client runs in the test's own process, and a scenario costs no second start of everything.
 const [, , runner, url] = process.argv
 const { MCP_CONFORMANCE_SCENARIO: scenario, MCP_CONFORMANCE_CONTEXT: context = '{}' } = process.env

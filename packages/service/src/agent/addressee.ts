@@ -76,7 +76,7 @@ const REPEATABLE = new Set<string>([
   methods.agent.session.load,
 ])
 
-/** Whether the request may be sent again although it may have taken effect. */
+/** True if the request may be sent again although it may have taken effect. */
 export function isRepeatable(method: string, params: object): boolean {
   if (REPEATABLE.has(method)) return true
   const { ask } = addressed.parse(params)

@@ -42,7 +42,7 @@ interface AgentsOptions {
   log: Logger
   /** Must not throw. */
   onSessionChanged: (change: SessionChanged) => void
-  /** Whether any is connected; with true also for each further one. */
+  /** True if any is connected; with true also for each further one. */
   onConnected: (connected: boolean) => void
   pauses?: AgentLinkOptions['pauses']
 }

@@ -17,7 +17,7 @@ interface ReaderConnectionOptions {
   holder: string
   log: Logger
   onNotification: OnNotification
-  /** Whether a lost connection is reopened automatically. */
+  /** True if a lost connection is reopened automatically. */
   wanted: () => boolean
   /** Called with each reopened connection. If it rejects, it is called again. */
   onBack: (connection: AgentConnection) => Promise<void>

@@ -80,7 +80,7 @@ export async function findMarked(
   return key && { account, from, via, keyId: id, scopes: key.scopes }
 }
 
-/** Whether the caller's sign-in or key is still valid. */
+/** True if the caller's sign-in or key is still valid. */
 export async function isStillIn(
   accounts: Pick<AccountsStore, 'listKeys' | 'signIns'>,
   caller: Caller,

@@ -62,7 +62,7 @@ export interface ChatOptions {
    */
   accessTo: (sessionId: string) => Promise<Access | undefined>
   uploads: Uploads
-  /** Whether an answer may make a rule for later sessions: not with an API key. */
+  /** True if an answer may make a rule for later sessions: not with an API key. */
   mayMakeRules: boolean
   /** Awaited before each prompt is passed on; what it throws refuses the prompt. */
   beforePrompt?: () => Promise<void>

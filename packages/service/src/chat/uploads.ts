@@ -49,7 +49,7 @@ export interface Uploads {
 }
 
 export interface UploadsShelf extends UploadShelf {
-  /** Whether this many bytes may still be stored. Absent: no limit but its own. */
+  /** True if this many bytes may still be stored. Absent: no limit but its own. */
   hasRoom?: (bytes: number) => boolean
 }
 

@@ -58,8 +58,7 @@ export async function readinessOf({
     reasons.push({ part: 'sign-in', ok: problem === undefined, message: `${name}: ${problem ?? 'ready'}` })
   reasons.push(...backup)
   if (typeof status === 'string') return { ready: false, reasons }
-  // Whether a missing engine counts as unready is the agent's decision: without one, chat still
-  // works.
+  // The agent decides if a missing engine counts as unready: without one, chat still works.
   return { ready: mine && status.ready, reasons: [...reasons, ...status.reasons] }
 }
 

@@ -40,7 +40,7 @@ interface AlertsOptions {
   webhook: { host: string; post: PostAlert } | undefined
   readiness: () => Promise<Readiness>
   store: AlertsStore
-  /** Whether this service sends them, and not another one. */
+  /** True if this service sends them, and not another one. */
   leads: () => boolean
   publicUrl: () => string
   log: Logger
@@ -95,7 +95,7 @@ export class Alerts {
   readonly #ended = new AbortController()
   readonly #running: Promise<void>
   readonly #alerts = new Map<AlertKind, StoredAlert>()
-  /** As in the store. */
+  /** The stored state. */
   readonly #stored = new Map<AlertKind, string>()
   #read = false
   /** By kind and channel: how often it was not taken, and when it is tried again. */

@@ -64,7 +64,7 @@ export function mailSender(settings: MailSettings, timeoutMs = MAIL_TIMEOUT_MS):
       await gate(async () => {
         await transport.sendMail({
           from,
-          // As an object it is one address, whatever characters it has.
+          // An object is one address, whatever characters it has.
           to: { name: '', address: read.data },
           subject: subject.replaceAll(/\p{Cc}+/gu, ' ').slice(0, MAX_SUBJECT_CHARS),
           text,

@@ -48,7 +48,7 @@ interface NotificationsOptions {
   /** Rejects while there is no outbox yet. */
   reader: () => Promise<Pick<SessionReader, 'notificationsAfter'>>
   presence: Presence
-  /** Whether this service sends them, and not another one. */
+  /** True if this service sends them, and not another one. */
   leads: () => boolean
   push: Push
   /** Undefined: no e-mail is sent. */

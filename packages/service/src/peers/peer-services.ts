@@ -60,7 +60,7 @@ export class PeerServices {
     this.#parts = parts
   }
 
-  /** Whether there may be others. */
+  /** True if there may be others. */
   get isShared(): boolean {
     return isPostgres(this.#parts.where)
   }
@@ -85,7 +85,7 @@ export class PeerServices {
     check()
   }
 
-  /** Whether this service runs the work that may run once. False before `start`. */
+  /** True if this service runs the work that may run once. False before `start`. */
   leads(): boolean {
     return this.#listener?.leads() ?? false
   }

@@ -16,7 +16,7 @@ interface AuditRetentionParts {
   audit: Pick<AuditLog, 'removeOlder' | 'write'>
   sessions: Pick<Sessions, 'reader'>
   log: Logger
-  /** Whether this service does it, and not another one. */
+  /** True if this service does it, and not another one. */
   leads: () => boolean
 }
 

@@ -33,7 +33,7 @@ interface RemovalsParts {
   sockets: Pick<Sockets, 'personRemoved'>
   uploads: Pick<Uploads, 'removeAll'>
   log: Logger
-  /** Whether this service does it, and not another one. */
+  /** True if this service does it, and not another one. */
   leads: () => boolean
   /** Delays of tests, in milliseconds. */
   retryMs?: number | undefined

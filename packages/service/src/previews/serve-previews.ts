@@ -40,7 +40,7 @@ interface Parts {
   places: PreviewPlaces
   previews: Previews
   upstreams: Upstreams
-  /** Whether browsers reach us by https. */
+  /** True if browsers reach us by https. */
   secure: boolean
   log: Logger
 }
@@ -57,7 +57,7 @@ export class PreviewServer {
     this.#parts = parts
   }
 
-  /** Whether a request with this `Host` is for previews, and for nothing else. */
+  /** True if a request with this `Host` is for previews, and for nothing else. */
   isFor(host: string | undefined): boolean {
     return this.#parts.places.idOf(host) !== undefined
   }

@@ -100,7 +100,7 @@ export class Sockets {
     else if (this.#seen.delete(socket)) this.#lastSeen.set(account.id, Date.now())
   }
 
-  /** Whether a page of this person is visible. */
+  /** True if a page of this person is visible. */
   isLooking(userId: string): boolean {
     return [...(this.#open.get(userId) ?? [])].some((socket) => this.#seen.has(socket))
   }

@@ -77,7 +77,7 @@ test('X-A4 beyond the most connections a further one is closed at once, and ther
   for (const socket of left) socket.destroy()
 })
 
-/** Whether a connection is served, and not closed without a word. */
+/** True if a connection is served, and not closed without a word. */
 async function answered(socket: Socket): Promise<boolean> {
   socket.write('GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n')
   return (await allOf(socket)).startsWith('HTTP/1.1 200')

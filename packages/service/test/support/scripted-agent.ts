@@ -125,7 +125,7 @@ export class ScriptedAgent {
     model: { name: 'scripted', demo: true },
     defaultMode: 'auto-edit',
   }
-  /** Whether this user's sessions are here, and not at another agent. */
+  /** True if this user's sessions are here, and not at another agent. */
   has: (userId: string) => boolean = () => true
   /** Requests and notifications in order of arrival, but the handshake. */
   readonly received: string[] = []

@@ -64,7 +64,7 @@ const HARMLESS_SETTING = new RegExp(
 )
 
 /**
- * Whether a setting of `git -c` is harmless: it names no program that may lose something, and no
+ * True if a setting of `git -c` is harmless: it names no program that may lose something, and no
  * other place.
  */
 export function isHarmlessSetting(setting: string): boolean {

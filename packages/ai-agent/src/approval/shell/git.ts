@@ -117,7 +117,7 @@ function readsConfig(words: readonly ArgWord[]): boolean {
 }
 
 /**
- * Where an option lacks its value, most of git's commands take the next word for it and still run.
+ * If an option lacks its value, most of git's commands take the next word for it and still run.
  */
 function usesOnly(options: Options, words: readonly ArgWord[]): boolean {
   return keepsToAny(options, words, { peeks: true })

@@ -72,7 +72,7 @@ interface Reading {
   /** A quoted variable and a pattern of files count as no option. */
   trusts?: boolean
   /**
-   * Where a value is missing it takes the next word for an option: the stand-in of a value must not
+   * If a value is missing, it takes the next word for an option: the stand-in of a value must not
    * look like one.
    */
   peeks?: boolean
@@ -113,7 +113,7 @@ export function readArguments(
       const letters = Array.from(prefix.slice(1))
       const valueAt = letters.findIndex((letter) => valued.includes(letter))
       const bare = valueAt < 0 ? letters : letters.slice(0, valueAt)
-      // Where `-k"$x"` is `-k` alone, it takes the next word for its value.
+      // If `-k"$x"` is `-k` alone, it takes the next word for its value.
       if (literal === undefined && (!trusts || valueAt < 0)) return undefined
       if (bare.some((letter) => !flags.includes(letter))) return undefined
       given.push(...bare.map((letter): [string, undefined] => [letter, undefined]))

@@ -61,7 +61,7 @@ export function quoteWord(word: string): string {
 }
 
 /**
- * Whether a rule that allows covers this command: certainly, or not. A `*` does not cover options
+ * True if a rule that allows covers this command: certainly, or not. A `*` does not cover options
  * by which the program would run another one.
  */
 export function certainlyMatches(pattern: string, words: readonly ArgWord[]): boolean {
@@ -73,7 +73,7 @@ export function certainlyMatches(pattern: string, words: readonly ArgWord[]): bo
 }
 
 /**
- * Whether a rule that denies or asks is meant by this command: certainly, perhaps, or not. The
+ * True if a rule that denies or asks is meant by this command: certainly, perhaps, or not. The
  * folder of the program's name does not count.
  */
 export function meantBy(pattern: string, words: readonly ArgWord[]): 'yes' | 'maybe' | 'no' {

@@ -232,7 +232,7 @@ class Reader {
 
 const DECLARES = new Set(['declare', 'local', 'readonly'])
 
-/** Whether a path with the beginning `prefix` may lie below `folder`. */
+/** True if a path with the beginning `prefix` may lie below `folder`. */
 function mayBeBelow(folder: string, prefix: string): boolean {
   return folder.startsWith(prefix) || prefix.startsWith(folder)
 }

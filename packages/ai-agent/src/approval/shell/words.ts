@@ -3,7 +3,7 @@ import type { Word, WordPart } from 'unbash'
 
 /** One word of the source; it may become none, one or several when it runs. */
 export interface ArgWord {
-  /** As written. */
+  /** The word as written. */
   text: string
   /** The argument of the program, when that is certain. */
   literal: string | undefined
@@ -60,7 +60,7 @@ export function mayBeOption(word: ArgWord): boolean {
     : word.prefix.startsWith('-')
 }
 
-/** Whether an unknown word may turn out to be this one. */
+/** True if an unknown word may turn out to be this one. */
 export function mayBecome({ literal, prefix }: ArgWord, text: string): boolean {
   return literal === undefined && text.startsWith(prefix)
 }

@@ -26,7 +26,7 @@ export function coerceArguments(args: Record<string, unknown>, error: z.ZodError
     const key = issue.path.at(-1)
     if (holder === undefined || key === undefined) continue
     const text = Reflect.get(holder, key) as unknown
-    // Where it must be there, that is the problem that is reported.
+    // A required member is then reported as missing.
     if (text === null && !Array.isArray(holder)) Reflect.deleteProperty(holder, key)
     const value = typeof text === 'string' ? readAs(issue.expected, text) : undefined
     if (value === undefined) continue

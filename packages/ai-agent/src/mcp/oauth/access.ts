@@ -97,7 +97,7 @@ export class OAuthAccess implements ServerAccess {
     }
   }
 
-  /** Whether there is a token, valid or not. */
+  /** True if there is a token, valid or not. */
   async isSignedIn(): Promise<boolean> {
     return (await this.#tokens.current()) !== undefined
   }

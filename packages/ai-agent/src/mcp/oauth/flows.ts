@@ -80,7 +80,7 @@ export class Flows {
 
   /** Durable when it resolves. Evicts the oldest. */
   add(begun: Flow): Promise<void> {
-    // As it will be read: without members that the end does not need.
+    // Parsed as it will be read: without members that the end does not need.
     const added = flow.parse(begun)
     return this.#queue.run(async () => this.#save([...(await this.pending()), added].slice(-MAX_LINKS)))
   }

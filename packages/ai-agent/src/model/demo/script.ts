@@ -19,7 +19,7 @@ interface DoneTurn {
 /** The prompt that is being answered. */
 export interface DemoPrompt {
   text: string
-  /** What has been done for it so far. */
+  /** Turns so far. */
   turns: DoneTurn[]
   /** The first prompt of the session. */
   first: boolean

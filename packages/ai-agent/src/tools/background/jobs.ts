@@ -86,7 +86,7 @@ export function jobsOf(events: readonly SessionEvent[]): Job[] {
   return [...jobs.values()]
 }
 
-/** Whether the call left a command running in the background. */
+/** True if the call left a command running in the background. */
 export function startsJob(outcome: OutcomeEvent): boolean {
   return startedData.safeParse(outcome.rawOutput?.data).success
 }

@@ -13,7 +13,7 @@ export function commandId(of: {
   callId: string
   attempt: number
 }): CommandId {
-  // As JSON: no two different lists have the same text, whatever the ids contain.
+  // JSON: no two different lists have the same text, whatever the ids contain.
   const text = JSON.stringify([of.sessionId, of.promptId, of.turn, of.callId, of.attempt])
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }

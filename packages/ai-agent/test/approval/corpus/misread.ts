@@ -86,7 +86,7 @@ export const misread: readonly Case[] = [
   ['find . -exec ls {}"$x" + -delete -exec ls {} \\;', 'ask'],
   ['ls | xargs -I{} find . -exec ls {} -delete \\;', 'ask'],
   ['find . -exec grep -l a"$x" {} +', 'allow'],
-  // Where a value is missing, or may only be joined, the next word is an option.
+  // If a value is missing, or may only be joined, the next word is an option.
   ['git log --format --output=x', 'ask'],
   ['git log -U --output=x', 'ask'],
   ['git show --max-parents --output=x', 'ask'],

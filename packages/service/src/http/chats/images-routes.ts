@@ -60,7 +60,7 @@ export function sessionImageRoutes(parts: Parts): Hono<AppEnv> {
 
 interface WantedImage {
   sessionId: string
-  /** As in the address. */
+  /** The number in the address. */
   seq: string
   index: string
 }

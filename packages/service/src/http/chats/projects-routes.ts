@@ -26,7 +26,7 @@ export function projectsRoutes(parts: Parts): Hono<AppEnv> {
     .use(requireCaller(parts))
     .get('/', async (c) => c.json({ projects: await own(c) }))
     .post('/', async (c) => {
-      // As for instructions: a leaked key must not change the rules of its owner's chats.
+      // Like instructions: a leaked key must not change the rules of its owner's chats.
       requireSignIn(c)
       const said = await readBody(c, newProject)
       if (c.var.caller.account.role === 'guest')

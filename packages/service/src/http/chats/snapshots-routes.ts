@@ -83,7 +83,7 @@ export function snapshotsRoutes(parts: Parts): Hono<AppEnv> {
     })
 }
 
-/** Whether the snapshot has the outcome of this call: later output is not in it. */
+/** True if the snapshot has the outcome of this call: later output is not in it. */
 async function hasEnded(reader: SessionReader, snapshot: Snapshot, callId: string): Promise<boolean> {
   if (!snapshot.outputs) return false
   const { sessionId, upTo } = snapshot

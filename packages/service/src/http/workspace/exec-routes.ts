@@ -52,7 +52,7 @@ export function execRoutes(parts: Parts): Hono<AppEnv> {
         params: {
           ...asked,
           user: agentUserOf(c.var.caller),
-          // As for a chat: a script answers no questions.
+          // Like a chat: a script answers no questions.
           defaultMode: via === 'key' ? 'yolo' : undefined,
           merge: raw,
         },
