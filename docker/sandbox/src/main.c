@@ -148,9 +148,9 @@ static void wake_only(int sig) { (void)sig; }
 /*
  * Two signals are read from a descriptor. (Unblocking them during the wait is not enough:
  * epoll_pwait delivers none as long as there is always an event.) Process 1 ignores signals from
- * inside without a handler, unless they are blocked: a blocked signal is queued, and the queue is
- * shared by all processes of the uid, until the commands have none left. Elsewhere all are blocked.
- * Shims inherit the handler, so that SIGCHLD interrupts their wait.
+ * inside without a handler, unless they are blocked: a blocked signal stays in the queue that all
+ * processes of the uid share, until the commands have no room left in it. Elsewhere all are
+ * blocked. Shims inherit the handler, so that SIGCHLD interrupts their wait.
  */
 static int signals_init(void)
 {

@@ -18,7 +18,10 @@ export interface BackendCapabilities {
   warnings: string[]
 }
 
-/** `open`: it does not answer and calls fail at once; `half-open`: it is being pinged again. */
+/**
+ * `open`: it does not answer and calls fail at once; `half-open`: the same, while it is pinged
+ * again.
+ */
 export type BackendHealth =
   | { state: 'closed'; running: number; inLine: number }
   /** `since` in epoch milliseconds; `reason` is a sentence for people. */

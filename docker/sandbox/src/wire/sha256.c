@@ -1,6 +1,6 @@
 /*
- * SHA-256 (FIPS 180-4), in portable C and with the SHA instructions of x86-64. Every byte of a
- * command's output is hashed, so it must keep up with a pipe.
+ * SHA-256 (FIPS 180-4), in portable C, and with the SHA instructions of x86-64 where available.
+ * Every byte of a command's output is hashed, so it must keep up with a pipe.
  */
 #include "wire.h"
 

@@ -48,9 +48,8 @@ interface LocalSandbox {
 
 /**
  * Sandboxes as plain child processes: sbxd and its commands run as this user, on this machine, with
- * its files, network and other processes. **It isolates nothing.** For tests and for machines
- * without Docker, only on explicit request. Sandboxes end with this process; volumes stay. Every
- * method rejects with a `SandboxError`.
+ * its files, network and other processes. **It isolates nothing.** For tests only. Sandboxes
+ * end with this process; volumes stay. Every method rejects with a `SandboxError`.
  */
 export function createLocalProcessBackend(options: LocalProcessOptions): SandboxBackend {
   const sandboxes = new Map<string, LocalSandbox>()

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** Age in milliseconds at which a lock is stale if its holder is not visible from here. */
 const FOREIGN_STALE_MS = 30_000
 /**
- * Runs `work` while this process alone holds `<file>.lock`. The lock names its holder, so that of a
- * killed process is broken. Rejects with an `Error` that names the lock file after `waitMs`, by
- * default longer than a lock takes to become stale, so that a start right after a crash waits
- * instead of failing.
+ * Runs `work` while this process alone holds `<file>.lock`. The lock names its holder, so the lock
+ * of a killed process can be broken. Rejects with an `Error` that names the lock file after
+ * `waitMs`, by default longer than a lock takes to become stale, so that a start right after a
+ * crash waits instead of failing.
  *
  * The lock is a symbolic link to its holder's name: it is created whole in one call, and leads
  * nowhere.

@@ -19,7 +19,10 @@ export interface PoolOptions {
    * Minimum milliseconds between two starts, and after a claim (there at most 250). Default 1,000.
    */
   everyMs?: number
-  /** Milliseconds after the controller's start before the first one is created. Default 10,000. */
+  /**
+   * Milliseconds after the controller's start before the first one is created, so that it does not
+   * slow the start down. Default 10,000.
+   */
   delayMs?: number
 }
 

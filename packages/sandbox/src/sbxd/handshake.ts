@@ -75,7 +75,7 @@ export async function handshake(
     let answer = await findAnswer(stream, nonce, Buffer.alloc(0), limits)
     while (answer.type === FrameType.REFUSED) {
       const { reason, current } = readRefusal(answer.payload)
-      // Each may arrive twice when HELLO was repeated before the answer.
+      // Each may arrive more than once when HELLO was repeated before the answer.
       if (reason === REFUSED.noKey) {
         if (!install) stream.write(hello(key, epoch, nonce, { stateKey: limits.stateKey }))
         install = true

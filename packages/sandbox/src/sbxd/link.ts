@@ -35,9 +35,9 @@ const LOOKING: ReadonlySet<number> = new Set([
   FrameType.COMMAND_LIST,
   FrameType.FILE_WATCH,
 ])
-/** Length of a PONG with the number of received frames after that of the PING's. */
+/** Length of a PONG with a count: the number from the PING, then that of the received frames. */
 const COUNT_BYTES = 16
-/** Maximum of unanswered questions how many frames have arrived. */
+/** Maximum of unanswered PINGs that ask how many of our frames have arrived. */
 const MOST_DOUBTS = 256
 /** sbxd numbers its own channels upwards from here: the highest bit and 1. */
 const FIRST_INWARD = 0x8000_0001
@@ -70,7 +70,7 @@ export class Link implements FrameSink {
   #usedAt = performance.now()
   /** Frames sent. */
   #sent = 0
-  /** Unanswered questions how many have arrived. */
+  /** Unanswered PINGs that ask how many have arrived. */
   #doubts = 0
   /** Set while the other side may be frozen; called once, before the next frame. */
   #wake: (() => void) | undefined

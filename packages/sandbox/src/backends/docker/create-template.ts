@@ -175,8 +175,8 @@ export function createTemplate({
       PidsLimit: limits.pids,
       // Never negative: the runtime sets it with its own privileges, so every process in the
       // sandbox could return to it, and the kernel would kill programs of the host instead. Process
-      // 1 raises its commands to 500 while it forks them (oom.c); they can lower theirs to this at
-      // most, and process 1 is far smaller than they are.
+      // 1 raises its commands to 500 while it forks them (oom.c); they can lower theirs to this
+      // and no further, and process 1 is far smaller than they are.
       OomScoreAdj: 0,
       // Never nproc: it counts per uid over the whole host.
       Ulimits: [
