@@ -118,7 +118,7 @@ export function resultLines(printed: string): string[] {
         `${said.removal.name} (${said.removal.email}) can no longer sign in.`,
         said.removal.done
           ? 'They were already removed. Their files and chats are kept.'
-          : `Running prompts and the sandbox${said.removal.data === 'purge' ? ', files and chats' : ''} are removed at the next start of Sandlot.`,
+          : `At the next start of Sandlot their prompts end, and their sandbox${said.removal.data === 'purge' ? ', files and chats are' : ' is'} removed.`,
       ]
     case 'role':
       return [`${said.person.name} (${said.person.email}) is now ${ROLE_NAMES[said.person.role]}.`]

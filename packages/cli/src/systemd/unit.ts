@@ -74,7 +74,7 @@ ${moreGroups.length === 0 ? '' : `SupplementaryGroups=${moreGroups.join(' ')}\n`
 ExecStart=${root}/sandlot up
 Environment=PATH=${path}
 
-# Stops like ./sandlot down, after which it stays stopped.
+# A stop is the same as ./sandlot down, after which it is not restarted either.
 KillMode=mixed
 KillSignal=SIGTERM
 TimeoutStopSec=${STOP_SECONDS}

@@ -42,7 +42,7 @@ test('results are printed as sentences; a password once', () => {
     'is: p4ss ',
   )
   expect(resultLines(JSON.stringify({ did: 'remove', removal: BOB })).at(-1)).toBe(
-    'Running prompts and the sandbox, files and chats are removed at the next start of Sandlot.',
+    'At the next start of Sandlot their prompts end, and their sandbox, files and chats are removed.',
   )
   // Nothing is left that could end.
   expect(resultLines(JSON.stringify({ did: 'remove', removal: { ...kept, done: true } })).at(-1)).toBe(
