@@ -76,9 +76,8 @@ export const COMMANDS: Record<string, Listed> = {
   },
   bench: {
     run: bench,
-    usage: 'bench sandbox|agent|service',
-    summary:
-      'what a sandbox costs, what the agent and the way to the browser add; each beside what others do',
+    usage: 'bench sandbox|agent|service|web',
+    summary: 'measure sandboxes, the agent, the service or the page, each next to alternatives',
     stdout: 'data',
   },
   sandbox: {

@@ -21,11 +21,9 @@ const BENCHES: Record<string, Bench> = {
 }
 
 /**
- * Measure something on this machine: `bench sandbox` is the sandbox beside what others do with the
- * same engine, `bench agent` what the agent adds to the model beside what other libraries add,
- * `bench service` what the way to the browser adds, `bench service --postgres` what chats and
- * accounts cost in PostgreSQL beside files, `bench web` what the page costs in a browser.
- * Returns 1 when a goal is missed or cannot be measured.
+ * Measures one part on this machine next to alternatives in the same run: sandboxes, the agent, the
+ * service, PostgreSQL next to files, or the page. Returns 1 when a goal is missed or cannot be
+ * measured.
  */
 export const bench: Command = async ({ config, args, steps, print }) => {
   const [first = 'sandbox', ...others] = args

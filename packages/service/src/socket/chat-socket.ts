@@ -109,7 +109,6 @@ async function handleText(
   open: OpenSocket,
   { caller, sockets, traffic, metrics }: ChatSocketOptions,
 ): Promise<void> {
-  const { send } = open
   const frame = readFrame(text)
   const isFrame = frame.type !== 'ai_chat_error'
   try {
@@ -117,14 +116,14 @@ async function handleText(
   } catch (error) {
     const requestId = 'requestId' in frame ? frame.requestId : undefined
     const sessionId = 'sessionId' in frame ? frame.sessionId : undefined
-    return send({ type: 'ai_chat_error', requestId, sessionId, ...toErrorBody(error, requestId) })
+    return open.send({ type: 'ai_chat_error', requestId, sessionId, ...toErrorBody(error, requestId) })
   }
   if (socket.readyState !== WebSocket.OPEN) return
-  if (!isFrame) return send(frame)
+  if (!isFrame) return open.send(frame)
   metrics.frameIn(frame.type)
   if (frame.type === 'ai_chat_visible') return sockets.looks(open, frame.visible)
   if (frame.type === 'ai_chat_resume') metrics.resumed()
   if (frame.type === 'ai_chat_watch' && caller.via === 'key' && !caller.scopes.includes('files'))
-    return send({ type: 'ai_chat_error', code: 'forbidden', message: 'This API key has no scope “files”.' })
+    return open.send({ type: 'ai_chat_error', code: 'forbidden', message: 'This API key has no scope “files”.' })
   await chat.handle(frame)
 }
