@@ -143,7 +143,7 @@ describe('the composed deployment', () => {
   })
 
   test.each(['ai-agent', 'service'] as const)('%s gets every setting that is documented for it', (name) => {
-    const documented = [...settingsReference().matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, each = '']) => each)
+    const documented = [...settingsReference().matchAll(/^- `([A-Z_]+)`: /gm)].map(([, each = '']) => each)
     const own = namesFor(name).filter((each) => documented.includes(each) && NOT_PASSED[each] === undefined)
     expect(own).toContain('SANDLOT_KEYS_DIR')
     const passed = named(name).environment ?? {}

@@ -1,4 +1,8 @@
-/* The event loop. It may name every folder, so that none of them has to name another. */
+/*
+ * Event loop of sbxd: waits with epoll, calls each ready source, and runs what is due per round.
+ * It may include every folder, so that a lower one need not include a higher one: results of disk/
+ * go from here to commands/.
+ */
 #include "loop.h"
 
 #include <fcntl.h>

@@ -1,5 +1,7 @@
 /*
- * The end of a command: orders to its shim, reports from it, and the state after its last process.
+ * Ends commands: has their shim signal or kill, reads the shim's reports, and moves a command
+ * through its states until its last process has ended and its output is complete. Also ends
+ * commands that fill the disk. exit.c determines and reports the cause.
  */
 #include "commands.h"
 

@@ -1,11 +1,12 @@
 /*
- * OOM: commands are killed before sbxd, and kills are counted. A forked process inherits its
- * parent's OOM score, so sbxd raises its own while it forks a shim. The shim could not raise its
- * own: the file belongs to it only while it is dumpable, and then every command could open its
- * memory.
+ * OOM: makes the kernel kill commands before sbxd, and counts its kills.
  *
- * The kernel's OOM kills in this cgroup: `oom_kill` in memory.events (v2) or memory.oom_control
- * (v1). One descriptor stays open; a read costs a few microseconds.
+ * Score: a forked process inherits its parent's oom_score_adj, so sbxd raises its own to fork
+ * a shim. The shim could not raise it: /proc/self/oom_score_adj belongs to a process's user only
+ * while the process is dumpable, and then every command could open the shim's memory.
+ *
+ * Count: `oom_kill` of this cgroup, in memory.events (v2) or memory.oom_control (v1). One
+ * descriptor stays open; a read costs a few microseconds.
  */
 #include "commands.h"
 

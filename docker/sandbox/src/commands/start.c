@@ -1,5 +1,7 @@
 /*
- * START: makes the pipes, forks the shim. A command whose output cannot be polled does not start.
+ * START: reads the request (in pieces if longer than a frame), makes the pipes or the terminal, and
+ * forks the shim. A known id is attached to instead. A command whose output cannot be polled does
+ * not start.
  */
 #include "commands.h"
 

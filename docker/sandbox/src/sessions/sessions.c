@@ -1,8 +1,9 @@
 /*
- * Sessions: the working directory and the exported variables that a command's bash leaves
- * (session/session.c) are the initial ones of the next command of the same name. The last one to
- * end wins. This file has the list of sessions; state.c reads and passes on a state, store.c has
- * the file on the volume.
+ * List of sessions. A session passes the working directory and the exported variables in which one
+ * command's bash ends (docker/sandbox/session/session.c) to the next command that names the
+ * session. Of concurrent commands, the last to end decides. Above the limits, the least recently
+ * used session is dropped. state.c reads and passes on a state; store.c keeps the file on the
+ * volume.
  */
 #include "sessions.h"
 

@@ -1,6 +1,8 @@
 /*
- * Frames from stdin. A frame is dispatched only if its header and payload are intact and it belongs
- * to the controller of the last HELLO; everything else is skipped byte by byte.
+ * Parser of frames from stdin, and the handshake (HELLO → WELCOME or REFUSED). Only a frame whose
+ * header and payload checksums fit the last accepted controller reaches its handler. Anything else
+ * is discarded and reported by DROPPED: after a bad header the search continues at the next byte,
+ * after a bad payload at the end of the frame.
  */
 #include "wire.h"
 

@@ -1,6 +1,6 @@
 /**
- * The section `rules` of the configuration file: rules for all users, and how long approvals are
- * remembered.
+ * Section `rules` of the configuration file: calls denied, asked about or allowed for all users,
+ * the answers that may be remembered and for how long, and whether the agent may ask for hosts.
  */
 import { type Rule, type RuleMatch, RULE_EFFECTS, ruleMatch } from '@sandlot/shared/chat/rules'
 import { z } from 'zod'

@@ -1,4 +1,7 @@
-/** Answers to the approvals of one session. */
+/**
+ * Answers to the approvals of one session: checks and stores people's answers, and gives the others
+ * itself: by rule, expiry, Stop, or because the prompt is unattended.
+ */
 import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import { makeSandlotEvent, metaOf } from '@sandlot/shared/chat/events'
 import {

@@ -286,9 +286,9 @@ describe('a server of the deployment', () => {
       values: { named: { 'X-Key': TOKEN } },
     })
     const moved = { connection: { kind: 'http' as const, url: 'http://127.0.0.1:2/mcp', headers: ['X-Key'] } }
-    await expect(agent.change('deployment', id, moved)).rejects.toThrow('enter its values and secrets again')
+    await expect(agent.change('deployment', id, moved)).rejects.toThrow('Enter the values and secrets again')
     await expect(agent.change('deployment', id, { revision: 0, off: ['x'] })).rejects.toThrow(
-      'changed meanwhile',
+      'has been changed',
     )
     const { servers } = await agent.change('deployment', id, {
       ...moved,

@@ -175,11 +175,11 @@ describe('an endpoint that is added', () => {
     ])
     await expect(agent.ask(put(changed, { id, revision: 1 }))).rejects.toThrow('Another administrator')
     const elsewhere = endpointAt('http://127.0.0.1:9/v1', 'a')
-    await expect(agent.ask(put(elsewhere, { id, revision: 2 }))).rejects.toThrow('enter its key again')
+    await expect(agent.ask(put(elsewhere, { id, revision: 2 }))).rejects.toThrow('Enter the key again')
     expect((await agent.view(put(elsewhere, { id, revision: 2, apiKey: null }))).endpoints).toMatchObject([
       { hasKey: false },
     ])
-    await expect(agent.ask(put(elsewhere, { id: 'gone', revision: 1 }))).rejects.toThrow('no such endpoint')
+    await expect(agent.ask(put(elsewhere, { id: 'gone', revision: 1 }))).rejects.toThrow('no longer exists')
   })
 
   test('needs prices where people are limited in dollars', async () => {

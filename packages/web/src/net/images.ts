@@ -1,4 +1,7 @@
-/** Images on their way to the service, and where they are afterwards. */
+/**
+ * HTTP calls and URLs for images in messages: upload, discard, show, and upload again for another
+ * message.
+ */
 import { errorBody } from '@sandlot/shared/account/api'
 import { messageOf } from '@sandlot/shared/base/errors'
 import {

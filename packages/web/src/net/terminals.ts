@@ -1,4 +1,4 @@
-/** A person's terminals, over HTTP. Each is shown over its own WebSocket. */
+/** HTTP calls that list, open and close a person's terminals; their content comes by WebSocket. */
 import { type Terminal, openedTerminal, terminalList } from '@sandlot/shared/workspace/terminals'
 import { z } from 'zod'
 import { call } from './http.ts'

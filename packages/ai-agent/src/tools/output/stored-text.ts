@@ -1,6 +1,6 @@
 /**
- * Bytes kept somewhere, read in ranges → clean lines, a page of them, or those that match a
- * pattern.
+ * Reader of stored text, such as a command's output: fetches its bytes in ranges, removes escape
+ * sequences, and returns a page of lines or the lines that match a pattern.
  */
 import { createTerminalCleaner } from './ansi-text.ts'
 import { ToolError } from '../tool-error.ts'

@@ -1,4 +1,7 @@
-/** Notification choices of a person, by kind and channel, and the browsers that take pushes. */
+/**
+ * HTTP routes of a person's notifications: choices by kind and channel, browsers that receive
+ * pushes, and a test notification.
+ */
 import {
   type NotificationSettings,
   notificationChoice,

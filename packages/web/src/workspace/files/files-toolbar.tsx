@@ -1,4 +1,4 @@
-/** Above the tree: search, what is new, and what is about the workspace as a whole. */
+/** Toolbar above the tree: search, new entries, and actions on the whole workspace. */
 import { Menu } from '@base-ui/react/menu'
 import { Archive, Ellipsis, FilePlus, FolderPlus, FolderUp, RotateCw, Trash2, Upload } from 'lucide-react'
 import { useRef } from 'react'

@@ -1,4 +1,7 @@
-/** Files on their way to the workspace: how far they are, and what asks. */
+/**
+ * Bar of uploads to the workspace: progress, failures with a retry, and the question whether to
+ * skip, keep both or replace where a file exists already.
+ */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { CircleAlert, RotateCw, X } from 'lucide-react'
 import { formatCount } from '../../lib/format.ts'
