@@ -145,16 +145,22 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
       'sessions',
       sessionsMigrations,
     )
-    const order = async (first: string, second: string, met: Promise<void>, meet: () => void) =>
-      both.db.transaction().execute(async (trx) => {
+    const begun = { s: Promise.withResolvers<void>(), t: Promise.withResolvers<void>() }
+    const done = { s: Promise.withResolvers<void>(), t: Promise.withResolvers<void>() }
+    const order = async (first: 's' | 't', second: 's' | 't'): Promise<void> => {
+      let tries = 0
+      await both.db.transaction().execute(async (trx) => {
+        // The victim could lock its first row again before the other one is woken.
+        if (tries++ > 0) await done[second].promise
         for (const id of [first, second]) {
           await trx.updateTable('sessions').set({ title: first }).where('id', '=', id).execute()
-          meet()
-          await met
+          begun[first].resolve()
+          await begun[second].promise
         }
       })
-    const [a, b] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    await Promise.all([order('s', 't', b.promise, a.resolve), order('t', 's', a.promise, b.resolve)])
+      done[first].resolve()
+    }
+    await Promise.all([order('s', 't'), order('t', 's')])
 
     const { epoch } = await store.takeOver('s')
     await store.append('s', [message('one')], {}, epoch, 0)
