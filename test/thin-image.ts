@@ -56,9 +56,9 @@ export async function buildThinImage(tag: string, base: string, folder: string):
     })
   }
   await Promise.all(Object.entries(PROGRAMS).map(deploy))
-  const removal = / (find \/out .* -delete) /.exec(read('docker/Dockerfile').text)?.[1]
-  if (removal === undefined) throw new Error('docker/Dockerfile no longer removes the backends of tests')
-  await run('sh', ['-c', removal.replace('/out', '"$1"'), 'sh', join(folder, 'out')])
+  const changes = /^ && (find \/out [^]*?)\\\n && mkdir/m.exec(read('docker/Dockerfile').text)?.[1]
+  if (changes === undefined) throw new Error('docker/Dockerfile no longer removes the backends of tests')
+  await run('sh', ['-c', changes.replaceAll('/out', '"$1"'), 'sh', join(folder, 'out')])
   cpSync(join(ROOT, 'packages/web/dist'), join(folder, 'out/web/dist'), { recursive: true })
   for (const file of [
     'docker/healthcheck.mjs',

@@ -124,6 +124,10 @@ async function handleText(
   if (frame.type === 'ai_chat_visible') return sockets.looks(open, frame.visible)
   if (frame.type === 'ai_chat_resume') metrics.resumed()
   if (frame.type === 'ai_chat_watch' && caller.via === 'key' && !caller.scopes.includes('files'))
-    return open.send({ type: 'ai_chat_error', code: 'forbidden', message: 'This API key has no scope “files”.' })
+    return open.send({
+      type: 'ai_chat_error',
+      code: 'forbidden',
+      message: 'This API key has no scope “files”.',
+    })
   await chat.handle(frame)
 }

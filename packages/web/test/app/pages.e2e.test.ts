@@ -21,7 +21,7 @@ describe('who is here', () => {
       await page.getByRole('button', { name: 'Create account' }).click()
     }
     await fill()
-    await page.getByRole('alert').getByText('not valid any more').waitFor()
+    await page.getByRole('alert').getByText('no longer valid').waitFor()
     complaints.length = 0
     await page.goto(`${url()}/setup?token=${SETUP_TOKEN}`)
     await fill()

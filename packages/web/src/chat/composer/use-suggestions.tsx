@@ -1,5 +1,13 @@
 /** Suggestions for the word at the caret, as a list above the field. */
-import { type KeyboardEvent, type ReactNode, type RefObject, useEffect, useId, useState } from 'react'
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react'
 import { cn } from '../../lib/cn.ts'
 
 export interface Suggestions {
@@ -32,7 +40,13 @@ export function useSuggestions<T>(parts: SuggestionParts<T>): Suggestions {
   const [caret, setCaret] = useState(0)
   const [at, setAt] = useState(0)
   const [closed, setClosed] = useState<string | null>(null)
-  useEffect(() => {
+  const caretAfter = useRef<number | undefined>(undefined)
+  useLayoutEffect(() => {
+    if (caretAfter.current !== undefined) {
+      field.current?.focus()
+      field.current?.setSelectionRange(caretAfter.current, caretAfter.current)
+      caretAfter.current = undefined
+    }
     setCaret(field.current?.selectionStart ?? 0)
     setAt(0)
   }, [field, text])
@@ -43,12 +57,9 @@ export function useSuggestions<T>(parts: SuggestionParts<T>): Suggestions {
     const inserted = parts.insert(item)
     const start = caret - (begun ?? '').length - inserted.over
     const until = `${text.slice(0, start)}${inserted.text}`
+    // Set with the text: a frame later it would move the caret of what is typed by then.
+    caretAfter.current = until.length
     parts.onText(until + text.slice(caret).trimStart())
-    requestAnimationFrame(() => {
-      field.current?.focus()
-      field.current?.setSelectionRange(until.length, until.length)
-      setCaret(until.length)
-    })
   }
   const chosen = found[Math.min(at, found.length - 1)]
   if (chosen === undefined) return { list: null, field: {}, onKeyDown: () => false }
