@@ -50,9 +50,11 @@ const TTL_SECONDS = 60 * 60
 
 export function openPush({ secret, subject, loopback = false, timeoutMs = TIMEOUT_MS }: PushOptions): Push {
   const keys = createECDH('prime256v1')
-  keys.setPrivateKey(createHash('sha256').update(secret).digest())
+  // Not `getPrivateKey()`, which leaves out leading zeros: every 256th key would be too short.
+  const privateKey = createHash('sha256').update(secret).digest()
+  keys.setPrivateKey(privateKey)
   const publicKey = keys.getPublicKey('base64url')
-  const vapidDetails = { subject, publicKey, privateKey: keys.getPrivateKey('base64url') }
+  const vapidDetails = { subject, publicKey, privateKey: privateKey.toString('base64url') }
   const fetch = safeFetch({ loopback, timeoutMs, maxBytes: MAX_ANSWER_BYTES })
   const gate = createGate(MOST_AT_ONCE)
 

@@ -264,6 +264,11 @@ describe('a push service', () => {
     },
   )
 
+  test('is used with a key that begins with a zero, as every 256th does', () => {
+    const push = openPush({ secret: 'secret 258', subject: 'mailto:a@example.org', loopback: true })
+    expect(() => push.check(new PushBrowser(service, '/x').subscription)).not.toThrow()
+  })
+
   test('cannot be told with keys that are no keys', async () => {
     const { endpoint, keys } = new PushBrowser(service, '/x').subscription
     const refused = await ann.post('/api/notices/push', {
