@@ -50,7 +50,7 @@ export async function reattach({ deployment, many }: BenchContext): Promise<Resu
   return [
     {
       goal: 'G17',
-      title: `${many} sandboxes taken up again after their controller was killed`,
+      title: `${many} sandboxes reattached after their controller was killed`,
       series: [seriesOf('Sandlot: all streams open', took)],
       verdicts: [
         below('≤ 2,000 ms', took, 2_000, 'ms'),
