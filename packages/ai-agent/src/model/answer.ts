@@ -32,8 +32,12 @@ class MessageTexts {
   }
 }
 
+/** Feed parsed chunks; pieces to show go to `onPiece` at once. */
 export class AnswerAssembler {
+  readonly #onPiece: (piece: ModelChunk) => void
   readonly #profile: Profile
+  /** Pieces shown so far. */
+  #shown = 0
   #text = ''
   #thought = ''
   readonly #increments: Increments
@@ -53,7 +57,8 @@ export class AnswerAssembler {
   #usage: TokenUsage = {}
   #extraContent: JsonObject = {}
 
-  constructor(profile: Profile = DEFAULT_PROFILE) {
+  constructor(onPiece: (piece: ModelChunk) => void, profile: Profile = DEFAULT_PROFILE) {
+    this.#onPiece = onPiece
     this.#profile = profile
     this.#increments = new Increments(profile.cumulative)
     this.#tags = new ThinkTags(profile.thinkTags)
@@ -72,26 +77,25 @@ export class AnswerAssembler {
     return this.finished && !this.#wentOn
   }
 
-  /** Add one parsed chunk. Returns what may be shown. Whatever it does not know is ignored. */
-  push(chunk: unknown): ModelChunk[] {
+  /** Add one parsed chunk. Whatever it does not know is ignored. */
+  push(chunk: unknown): void {
     const choice = this.#choiceOf(member(chunk, 'choices'))
     this.#usage = latestUsage(this.#usage, usageIn(chunk, choice))
-    if (choice === undefined) return []
+    if (choice === undefined) return
 
     const delta = member(choice, 'delta')
     const message = member(choice, 'message')
-    const shown: ModelChunk[] = []
-    if (isObject(delta)) this.#readMessage(delta, shown)
+    const before = this.#shown
+    if (isObject(delta)) this.#readMessage(delta)
     // A whole message is the answer where nothing was streamed, and a repetition where something
     // was.
-    if (isObject(message)) this.#readWholeMessage(message, shown)
+    if (isObject(message)) this.#readWholeMessage(message)
     // The member of the older completions, from proxies that mix them.
-    if (!isObject(delta) && !isObject(message)) this.#readContent(member(choice, 'text'), false, shown)
-    const said = shown.length > 0 || (isObject(delta) && callsIn(delta).length > 0)
+    if (!isObject(delta) && !isObject(message)) this.#readContent(member(choice, 'text'), false)
+    const said = this.#shown > before || (isObject(delta) && callsIn(delta).length > 0)
     if (said && this.finished) this.#wentOn = true
     const word = finishWord(choice) ?? textMember(delta, 'finish_reason')
     this.#finish = (word === undefined ? undefined : finishReason(word)) ?? this.#finish
-    return shown
   }
 
   /**
@@ -114,12 +118,10 @@ export class AnswerAssembler {
   }
 
   /** Text held back because it might have become something else. */
-  end(): ModelChunk[] {
-    const shown: ModelChunk[] = []
-    this.#think(this.#reasoning.end(), shown)
-    this.#readSpeech(this.#messages.end(), shown)
-    this.#emit(this.#apart([...this.#tags.push(this.#increments.end()), ...this.#tags.end()]), shown)
-    return shown
+  end(): void {
+    this.#think(this.#reasoning.end())
+    this.#readSpeech(this.#messages.end())
+    this.#emit(this.#apart([...this.#tags.push(this.#increments.end()), ...this.#tags.end()]))
   }
 
   /** The answer as it stands. */
@@ -137,50 +139,56 @@ export class AnswerAssembler {
     }
   }
 
-  #readWholeMessage(message: JsonObject, shown: ModelChunk[]): void {
+  #readWholeMessage(message: JsonObject): void {
     if (this.#streamed !== 'text') {
       const fresh = this.#messages.fresh(message)
       const { content, refusal } = fresh
-      this.#readSpeech(this.#streamed === 'nothing' ? fresh : { content, refusal }, shown)
+      this.#readSpeech(this.#streamed === 'nothing' ? fresh : { content, refusal })
     }
     if (this.#calls.complete) return
     // Calls that were streamed only in part are replaced by the whole ones.
     const calls = callsIn(message)
-    if (calls.length > 0) this.#announce(this.#calls.replace(calls), shown)
+    if (calls.length > 0) this.#announce(this.#calls.replace(calls))
   }
 
-  #readMessage(message: JsonObject, shown: ModelChunk[]): void {
-    this.#readSpeech(message, shown)
+  #readMessage(message: JsonObject): void {
+    const before = this.#shown
+    this.#readSpeech(message)
     if (saysText(message['content']) || saysText(message['refusal'])) this.#streamed = 'text'
-    else if (shown.length > 0 && this.#streamed === 'nothing') this.#streamed = 'thoughts'
+    else if (this.#shown > before && this.#streamed === 'nothing') this.#streamed = 'thoughts'
     if (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0) this.#severalCalls = true
     // Proxies that still send `function_call` beside `tool_calls` say the same thing twice.
     const calls = this.#severalCalls ? callsIn({ tool_calls: message['tool_calls'] }) : callsIn(message)
-    this.#announce(this.#calls.push(calls), shown)
+    this.#announce(this.#calls.push(calls))
   }
 
-  #announce(calls: readonly ShownCall[], shown: ModelChunk[]): void {
-    for (const call of calls) shown.push({ type: 'call', ...call })
+  #announce(calls: readonly ShownCall[]): void {
+    for (const call of calls) this.#show({ type: 'call', ...call })
   }
 
-  #readSpeech(message: JsonObject, shown: ModelChunk[]): void {
+  #show(piece: ModelChunk): void {
+    this.#shown++
+    this.#onPiece(piece)
+  }
+
+  #readSpeech(message: JsonObject): void {
     const extra = message['extra_content']
     const marked = member(member(extra, 'google'), 'thought') === true
     if (isObject(extra)) this.#keepExtra(extra)
     const thought = this.#reasoning.push(message)
     this.#twice ||= this.#saysInTags(message['content'], thought)
-    this.#think(thought, shown)
-    for (const name of ['content', 'refusal']) this.#readContent(message[name], marked, shown)
+    this.#think(thought)
+    for (const name of ['content', 'refusal']) this.#readContent(message[name], marked)
   }
 
   /** `marked`: the provider says that this is a thought; it may still put it between tags. */
-  #readContent(content: unknown, marked: boolean, shown: ModelChunk[]): void {
+  #readContent(content: unknown, marked: boolean): void {
     for (const part of Array.isArray(content) ? (content as unknown[]) : [content]) {
       const thinking = THINKING_PARTS.has(textMember(part, 'type') ?? '')
       const text = joinedText(PART_TEXTS.map((name) => member(part, name)).find(isText) ?? part)
       if (text === '') continue
-      if (thinking || (marked && !this.#tags.takes(text))) this.#think(text, shown)
-      else this.#emit(this.#apart(this.#tags.push(this.#increments.take(text))), shown)
+      if (thinking || (marked && !this.#tags.takes(text))) this.#think(text)
+      else this.#emit(this.#apart(this.#tags.push(this.#increments.take(text))))
     }
   }
 
@@ -200,17 +208,17 @@ export class AnswerAssembler {
     return inside !== '' && (inside.startsWith(beside) || beside.startsWith(inside))
   }
 
-  #think(text: string, shown: ModelChunk[]): void {
+  #think(text: string): void {
     if (text === '') return
     // A provider that separates thoughts leaves no tags in the text.
-    this.#emit([...(this.#twice ? [] : this.#tags.noTags()), { type: 'thought', text }], shown)
+    this.#emit([...(this.#twice ? [] : this.#tags.noTags()), { type: 'thought', text }])
   }
 
-  #emit(pieces: readonly AnswerPiece[], shown: ModelChunk[]): void {
+  #emit(pieces: readonly AnswerPiece[]): void {
     for (const piece of pieces) {
       if (piece.type === 'text') this.#text += piece.text
       else this.#thought += piece.text
-      shown.push(piece)
+      this.#show(piece)
     }
   }
 

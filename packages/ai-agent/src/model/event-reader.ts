@@ -4,7 +4,7 @@ import type { AnswerAssembler } from './answer.ts'
 import { type ErrorContext, modelError, toModelError } from './errors.ts'
 import { failureInChunk, failureOfResponse, waitFromWords } from './failure.ts'
 import { deeperThan, isObject, JsonScanner, member, parseExactJson, parseJson, textMember } from './json.ts'
-import { type ModelChunk, ModelError } from './model.ts'
+import { ModelError } from './model.ts'
 import type { SseEvent } from './sse.ts'
 import { ARGUMENTS_MEMBERS } from './arguments.ts'
 
@@ -30,25 +30,25 @@ export class EventReader {
     return event !== 'ping' && data.length > 2 && /^\s*[{[]/.test(data) && !PING.test(data)
   }
 
-  *read({ event, data, complete }: SseEvent): Generator<ModelChunk> {
+  read({ event, data, complete }: SseEvent): void {
     this.begun = true
     const inErrorEvent = event === 'error'
     const parsed = parseEvent(data)
     if (isDone(data)) {
       this.done = true
     } else if (parsed.ok) {
-      yield* this.readChunk(parsed.value, inErrorEvent)
+      this.readChunk(parsed.value, inErrorEvent)
     } else if (/^\s*[{[]/.test(data) && !/^\s*\[ERROR\]/i.test(data)) {
-      yield* this.#readLoosely(data, inErrorEvent, complete)
+      this.#readLoosely(data, inErrorEvent, complete)
     } else if (inErrorEvent || (!this.#answer.finished && IN_WORDS.test(data))) {
       this.fail(data)
     }
     // Anything else is a sign of life ("ping"), or a word behind an answer that is whole.
   }
 
-  *#readLoosely(data: string, inErrorEvent: boolean, complete: boolean): Generator<ModelChunk> {
+  #readLoosely(data: string, inErrorEvent: boolean, complete: boolean): void {
     const loose = looseJson(data)
-    for (const value of loose?.values ?? []) yield* this.readChunk(value, inErrorEvent)
+    for (const value of loose?.values ?? []) this.readChunk(value, inErrorEvent)
     if (loose?.done === true) this.done = true
     // The cut end of a stream is for the caller, who finds it unfinished.
     if (loose !== undefined && !(loose.cut && complete)) return
@@ -65,12 +65,12 @@ export class EventReader {
     })
   }
 
-  *readChunk(chunk: unknown, inErrorEvent: boolean): Generator<ModelChunk> {
+  readChunk(chunk: unknown, inErrorEvent: boolean): void {
     const failure = failureInChunk(chunk, inErrorEvent)
     if (failure !== undefined) throw toModelError(failure, this.#context)
     if (typeof chunk === 'string' && inErrorEvent) this.fail(chunk)
-    if (Array.isArray(chunk)) for (const each of chunk) yield* this.readChunk(each, inErrorEvent)
-    if (isObject(chunk)) yield* this.#answer.push(chunk)
+    if (Array.isArray(chunk)) for (const each of chunk) this.readChunk(each, inErrorEvent)
+    if (isObject(chunk)) this.#answer.push(chunk)
   }
 
   /** A failure that the provider described in words only. */
@@ -80,17 +80,17 @@ export class EventReader {
   }
 
   /** A body that is no event stream: a whole completion, or something else. */
-  *readBody(text: string): Generator<ModelChunk> {
+  readBody(text: string): void {
     const trimmed = text.trim()
     if (trimmed.startsWith('<')) throw webPage(trimmed, this.#context)
     if (trimmed === '') return
     const parsed = parseEvent(trimmed)
     if (!parsed.ok) {
       // One JSON object a line, or a body that was cut.
-      yield* this.read({ event: '', data: trimmed, complete: false })
+      this.read({ event: '', data: trimmed, complete: false })
       return
     }
-    yield* this.readChunk(parsed.value, false)
+    this.readChunk(parsed.value, false)
     const whole: unknown = Array.isArray(parsed.value) ? parsed.value[0] : parsed.value
     const choices = member(whole, 'choices')
     if (!Array.isArray(choices) || choices.length === 0) throw withoutChoice(whole)

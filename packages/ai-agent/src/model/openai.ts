@@ -128,7 +128,8 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
       try {
         const posted = await open(request, effort, connection.signal)
         ;({ requestId } = posted)
-        const answer = yield* readAnswer(new BodyReader(posted.body, limits), context, profile)
+        const body = new BodyReader(posted.body, limits)
+        const answer = yield* bridge((onPiece) => readAnswer(body, context, onPiece, profile))
         return { ...answer, requestDigest: posted.requestDigest }
       } catch (error) {
         // Whatever an abort makes of the request, it is the abort.
@@ -144,13 +145,17 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
   return at(undefined)
 }
 
-/** An answer from its bytes: an event stream, or one JSON body under `stream: true`. */
-export async function* readAnswer(
+/**
+ * An answer from its bytes: an event stream, or one JSON body under `stream: true`. `onPiece` gets
+ * the pieces as they come; its exceptions reject. Rejects with `ModelError`.
+ */
+export async function readAnswer(
   reader: BodyReader,
   context: ErrorContext,
+  onPiece: (piece: ModelChunk) => void,
   profile: Profile = DEFAULT_PROFILE,
-): AsyncGenerator<ModelChunk, ModelAnswer> {
-  const answer = new AnswerAssembler(profile)
+): Promise<ModelAnswer> {
+  const answer = new AnswerAssembler(onPiece, profile)
   const events = new EventReader(answer, context)
   const start = new StartOfBody()
   const parser = new SseParser()
@@ -164,13 +169,13 @@ export async function* readAnswer(
       if (data === undefined) continue
       for (const event of parse(parser, data)) {
         if (events.isData(event)) reader.progressed()
-        yield* events.read(event)
-        if (events.done) return yield* ended(answer)
+        events.read(event)
+        if (events.done) return ended(answer)
       }
     }
-    if (start.isStream) for (const event of parser.end()) yield* events.read(event)
-    else yield* events.readBody(start.text)
-    if (events.done || answer.finished) return yield* ended(answer)
+    if (start.isStream) for (const event of parser.end()) events.read(event)
+    else events.readBody(start.text)
+    if (events.done || answer.finished) return ended(answer)
     if (!events.begun && start.errorText !== '') events.fail(start.errorText)
     throw modelError('stream_interrupted', 'The model provider ended its answer in the middle.')
   } finally {
@@ -178,12 +183,35 @@ export async function* readAnswer(
   }
 }
 
+/** Yields the pieces that `read` hands out; returns its answer. */
+async function* bridge(
+  read: (onPiece: (piece: ModelChunk) => void) => Promise<ModelAnswer>,
+): AsyncGenerator<ModelChunk, ModelAnswer> {
+  const pieces: ModelChunk[] = []
+  let wake = Promise.withResolvers<void>()
+  let over = false
+  const answer = read((piece) => {
+    pieces.push(piece)
+    wake.resolve()
+  }).finally(() => {
+    over = true
+    wake.resolve()
+  })
+  answer.catch(() => undefined)
+  for (;;) {
+    for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece
+    if (over) return answer
+    await wake.promise
+    wake = Promise.withResolvers()
+  }
+}
+
 /**
  * Throws where the end says that something is missing: an answer that was never given is not an
  * empty one.
  */
-function* ended(answer: AnswerAssembler): Generator<ModelChunk, ModelAnswer> {
-  yield* answer.end()
+function ended(answer: AnswerAssembler): ModelAnswer {
+  answer.end()
   const whole = answer.finish()
   const { text, thought, calls, finish } = whole
   if (finish === 'tool_calls' && calls.length === 0)

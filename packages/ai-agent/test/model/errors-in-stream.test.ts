@@ -100,7 +100,7 @@ describe('none', () => {
 })
 
 test('arguments that come after a finish word are waited for like text', () => {
-  const answer = new AnswerAssembler()
+  const answer = new AnswerAssembler(() => undefined)
   for (const chunk of deltas([], 'tool_calls')) answer.push(chunk)
   expect(answer.quiet).toBe(true)
   const piece = { tool_calls: [{ index: 0, id: 'a', function: { name: 'one', arguments: '' } }] }

@@ -24,13 +24,10 @@ export async function readPieces(
       controller.close()
     },
   })
-  const stream = readAnswer(new BodyReader(body, { idleMs: 10_000, progressMs: 10_000 }), CONTEXT, profile)
+  const reader = new BodyReader(body, { idleMs: 10_000, progressMs: 10_000 })
   const chunks: ModelChunk[] = []
-  for (;;) {
-    const step = await stream.next()
-    if (step.done === true) return { answer: step.value, chunks }
-    chunks.push(step.value)
-  }
+  const answer = await readAnswer(reader, CONTEXT, (piece) => void chunks.push(piece), profile)
+  return { answer, chunks }
 }
 
 export const readText = (text: string, profile?: Profile): Promise<Read> => readPieces([text], profile)
