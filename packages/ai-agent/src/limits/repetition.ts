@@ -20,10 +20,11 @@ export class RepetitionDetector {
 
   /** Adds a piece. Returns true when the text ends in a repetition. */
   add(piece: string): boolean {
-    this.#tail = (this.#tail + piece).slice(-SEEN)
+    this.#tail += piece
     this.#since += piece.length
     if (this.#since < EVERY) return false
     this.#since = 0
+    this.#tail = this.#tail.slice(-SEEN)
     return endsInRepetition(this.#tail)
   }
 }

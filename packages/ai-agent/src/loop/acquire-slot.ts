@@ -1,5 +1,5 @@
 /** Waits for a slot before the model is asked. */
-import { makeSandlotEvent, type EventGroup } from '@sandlot/shared/chat/events'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import type { Model } from '../model/model.ts'
 import type { LoopContext } from './context.ts'
 
@@ -8,12 +8,12 @@ import type { LoopContext } from './context.ts'
  * says already that the model refused it, so only others before it are news. Resolves with `left`
  * when Stop came first.
  */
-export async function* acquireSlot(
+export async function acquireSlot(
   ctx: LoopContext,
   turn: number | undefined,
   model: Model,
   refused = false,
-): AsyncGenerator<EventGroup, 'taken' | 'left'> {
+): Promise<'taken' | 'left'> {
   const waits = ctx.slot?.enter(model.name)
   if (waits === undefined) return 'taken'
   let shown = false
@@ -21,7 +21,7 @@ export async function* acquireSlot(
     if (!shown && (wait.place === 0 || (refused && wait.place === 1))) continue
     shown = true
     const event = { type: 'line_waited', ...wait } as const
-    yield [makeSandlotEvent(event, { promptId: ctx.promptId, turn, live: true }, ctx.now())]
+    ctx.show(makeSandlotEvent(event, { promptId: ctx.promptId, turn, live: true }, ctx.now()))
   }
   ctx.released.throwIfAborted()
   return ctx.signal.aborted ? 'left' : 'taken'

@@ -3,13 +3,14 @@
  * no outcome yet; end) and does it. A restart in the middle of a prompt is the same function called
  * again on the same log.
  *
- * Each yield is a group: one live event, or settled events that are stored in one transaction. The
- * generator continues only after its consumer has stored the group, so nothing takes effect before
- * it is in the log.
+ * Each yield is a group: settled events that are stored in one transaction. The generator continues
+ * only after its consumer has stored the group, so nothing takes effect before it is in the log.
+ * Live events do not come this way: `show` takes them at once.
  */
 import { messageOf } from '@sandlot/shared/base/errors'
 import {
   type SessionEvent,
+  isLive,
   isOutcome,
   makeSandlotEvent,
   metaOf,
@@ -62,7 +63,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
   if (ctx.resumed && (yield* countResume(ctx)) === 'given up') return
   const command = commandOf(ctx.log(), ctx.promptId)
   if (command !== undefined) {
-    const left = (yield* acquireSlot(ctx, undefined, modelOf(ctx))) === 'left'
+    const left = (await acquireSlot(ctx, undefined, modelOf(ctx))) === 'left'
     if (left) return yield [stopped(ctx, '', LEFT_LINE_TEXT)]
     const end = ctx.signal.aborted ? undefined : yield* runCommand(ctx, command)
     ctx.released.throwIfAborted()
@@ -81,7 +82,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         yield [turnEnded(ctx, step.turn, step.callIds)]
         break
       case 'ask': {
-        if ((yield* acquireSlot(ctx, step.turn, modelOf(ctx))) === 'left')
+        if ((await acquireSlot(ctx, step.turn, modelOf(ctx))) === 'left')
           return yield [stopped(ctx, '', step.turn === 1 ? LEFT_LINE_TEXT : undefined)]
         // Before a message that waits is taken: it becomes the next prompt, with a budget of its
         // own.
@@ -191,6 +192,11 @@ async function* runTurn(
       } else {
         if (announcing !== undefined) yield answerGroup(answer, announcing)
         announcing = undefined
+        if (isLive(event)) {
+          ctx.show(event)
+          await ctx.caughtUp()
+          continue
+        }
         const group = [event]
         if (isOutcome(event) && open.delete(event.toolCallId) && open.size === 0) {
           const callIds = whole.map(({ id }) => id)

@@ -12,6 +12,7 @@ import {
 } from '@sandlot/shared/chat/events'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { ErrorCause, ModelErrorClass } from '@sandlot/shared/chat/reasons'
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { overflowedBefore } from '../history/compaction.ts'
 import { makeRoom } from './make-room.ts'
 import { historyProblems, repairHistory } from '../history/check.ts'
@@ -27,8 +28,8 @@ import {
   type Model,
   type ModelAnswer,
   type ModelCall,
-  type ModelChunk,
   type ModelMessage,
+  type ModelRequest,
 } from '../model/model.ts'
 import { writtenCall } from '../model/written-calls.ts'
 import { pause, retryVerdict } from './retry.ts'
@@ -61,21 +62,15 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
   for (let refused = false; ;) {
     attempt++
     const model = modelOf(ctx)
-    if ((yield* acquireSlot(ctx, turn, model, refused)) === 'left')
+    if ((await acquireSlot(ctx, turn, model, refused)) === 'left')
       return { got: 'stopped', settled: [], text: '' }
     refused = false
     const checked = checkedMessages(ctx, turn, model)
     if ('broken' in checked) return { got: 'error', cause: 'internal', message: checked.broken }
     const speech = new StreamedAnswer(ctx, turn)
-    let answers = false
     try {
       const request = { messages: checked.messages, tools: ctx.tools }
-      const answer = yield* streamAnswer(model, request, signal, (piece) => {
-        if (!answers) ctx.slot?.answered(model.name, true)
-        answers = true
-        return shown(speech, piece)
-      })
-      if (!answers) ctx.slot?.answered(model.name, true)
+      const answer = await listen(ctx, model, request, signal, speech)
       const read = yield* readWrittenCall(ctx, turn, model, speech, answer, written++)
       if (read !== 'again') return read ?? answered(ctx, turn, model, speech, answer)
     } catch (error) {
@@ -111,6 +106,32 @@ function checkedMessages(
 
 // ── While ────────────────────────────────────────────────────────────────────────────────────────
 
+/** The answer, shown while it comes; resolves once a reader that sets the pace has taken it. */
+async function listen(
+  ctx: LoopContext,
+  model: Model,
+  request: ModelRequest,
+  signal: AbortSignal,
+  speech: StreamedAnswer,
+): Promise<ModelAnswer> {
+  let answers = false
+  const answering = (): void => {
+    if (!answers) ctx.slot?.answered(model.name, true)
+    answers = true
+  }
+  try {
+    const answer = await streamAnswer(model, request, signal, (piece) => {
+      answering()
+      const event = piece.type === 'call' ? speech.draft(piece) : speech.add(piece.type, piece.text)
+      if (event !== undefined) ctx.show(event)
+    })
+    answering()
+    return answer
+  } finally {
+    await orAborted(ctx.caughtUp(), signal)
+  }
+}
+
 /** Why what was said is taken back. */
 const CHANTING = 'chanting'
 
@@ -143,11 +164,6 @@ async function* readWrittenCall(
   if (!again) return { got: 'error', cause: 'malformed_tool_call', message: writtenCallText(tool) }
   const end = await endBeforeRequest(ctx)
   return end === undefined || ctx.signal.aborted ? 'again' : { got: 'over', end }
-}
-
-function shown(speech: StreamedAnswer, piece: ModelChunk): EventGroup | undefined {
-  const event = piece.type === 'call' ? speech.draft(piece) : speech.add(piece.type, piece.text)
-  return event === undefined ? undefined : [event]
 }
 
 function chanted(speech: StreamedAnswer): Asked {
@@ -198,7 +214,7 @@ async function* afterFailure(
   if (!refused) ctx.slot?.answered(model.name, false)
   let next = attempt
   if (verdict.again) {
-    yield [waited(ctx, turn, errorClass, attempt, verdict.waitMs)]
+    ctx.show(waited(ctx, turn, errorClass, attempt, verdict.waitMs))
     if (refused) ctx.slot?.refused(model.name, verdict.waitMs)
     else await pause(verdict.waitMs, signal)
   } else if (yield* mended(ctx, turn, model, messages, error)) {

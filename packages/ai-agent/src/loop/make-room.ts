@@ -222,7 +222,7 @@ async function* askForSummary(
     if (attempt > 1 && (await endBeforeRequest(ctx)) !== undefined) return failure
     let rejected: SessionEvent | undefined
     try {
-      const { value: answer } = await streamAnswer<never>(model, request, signal, () => undefined).next()
+      const answer = await streamAnswer(model, request, signal)
       if (answer.text.trim() !== '' && answer.calls.length === 0) return answer
       ctx.warn({ promptId: ctx.promptId, turn, attempt }, 'the model gave no summary')
       failure = unusable

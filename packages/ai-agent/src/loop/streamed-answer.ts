@@ -25,39 +25,32 @@ export class RepetitionError extends Error {
   }
 }
 
-const NOTHING: ModelAnswer = { text: '', thought: '', calls: [], finish: 'unknown', usage: {} }
-
 /**
- * Yields what `say` makes of each piece, if anything. Throws `RepetitionError`, what the model
- * throws, or the signal's reason: at once, also where the client ignores it.
+ * Hands each piece to `onPiece` as it arrives, synchronously, and none after the signal aborts.
+ * Rejects with `RepetitionError`, what the model or `onPiece` throws, or the signal's reason: at
+ * once, also where the client ignores it. The request is closed then: the provider must not go on
+ * at our cost.
  */
-export async function* streamAnswer<Said>(
+export async function streamAnswer(
   model: Model,
   request: ModelRequest,
   signal: AbortSignal,
-  say: (piece: ModelChunk) => Said | undefined,
-): AsyncGenerator<Said, ModelAnswer> {
+  onPiece?: (piece: ModelChunk) => void,
+): Promise<ModelAnswer> {
   const watches = { text: new RepetitionDetector(), thought: new RepetitionDetector() }
-  const stream = model.stream(request, signal)
-  let whole = false
-  try {
-    for (;;) {
-      const next = await orAborted(stream.next(), signal)
-      if (next.done === true) {
-        whole = true
-        return normalizeAnswer(next.value)
-      }
-      const piece = next.value
-      const said = say(piece)
-      if (said !== undefined) yield said
-      if (piece.type !== 'call' && watches[piece.type].add(piece.text)) throw new RepetitionError()
+  const cutOff = new AbortController()
+  const wanted = AbortSignal.any([signal, cutOff.signal])
+  const take = (piece: ModelChunk): void => {
+    if (wanted.aborted) return
+    try {
+      onPiece?.(piece)
+    } catch (error) {
+      cutOff.abort(error)
+      return
     }
-  } finally {
-    // Closes the request: the provider must not go on at our cost. A client that ignores the
-    // Stop is left behind.
-    const closed = whole || Promise.allSettled([stream.return(NOTHING)])
-    if (!signal.aborted) await closed
+    if (piece.type !== 'call' && watches[piece.type].add(piece.text)) cutOff.abort(new RepetitionError())
   }
+  return normalizeAnswer(await orAborted(model.stream(request, wanted, take), wanted))
 }
 
 /*
@@ -169,10 +162,7 @@ export class StreamedAnswer {
    * Withdraws a shown answer from the conversation. `read`: the part that stays on the screen,
    * marked as cut. Nothing to do when nothing was shown.
    */
-  async *withdraw(
-    why: string,
-    read: Pick<ModelAnswer, 'text' | 'thought'> = this,
-  ): AsyncGenerator<EventGroup, void> {
+  *withdraw(why: string, read: Pick<ModelAnswer, 'text' | 'thought'> = this): Generator<EventGroup, void> {
     if (this.text === '' && this.thought === '' && this.#drafted.size === 0) return
     const at = this.#ctx.now()
     const meta = { promptId: this.#ctx.promptId, turn: this.#turn }

@@ -5,13 +5,12 @@
 import type { PromptTiming } from '@sandlot/shared/chat/event-meta'
 import {
   type SessionEvent,
-  isLive,
   isOutcome,
   metaOf,
   sandlotEventOf,
   type EventGroup,
 } from '@sandlot/shared/chat/events'
-import { type Model, ModelError } from '../model/model.ts'
+import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
 import type { AgentMetrics } from './agent-metrics.ts'
 import type { PromptRecord } from './report.ts'
 import type { PromptTrace } from './tracing.ts'
@@ -49,7 +48,16 @@ export class MeasuredPrompt {
 
   /** The same model, with its requests measured. */
   model(model: Model): Model {
-    return { ...model, stream: (request, signal) => this.#measured(model, model.stream(request, signal)) }
+    return {
+      ...model,
+      stream: (request, signal, onPiece) =>
+        this.#measured(model, (measured) =>
+          model.stream(request, signal, (piece) => {
+            measured()
+            onPiece(piece)
+          }),
+        ),
+    }
   }
 
   /**
@@ -70,7 +78,11 @@ export class MeasuredPrompt {
     }
   }
 
-  async *#measured(model: Model, answer: ReturnType<Model['stream']>): ReturnType<Model['stream']> {
+  /** `ask` calls its argument when a piece of the answer has come. */
+  async #measured(
+    model: Model,
+    ask: (onAnswering: () => void) => Promise<ModelAnswer>,
+  ): Promise<ModelAnswer> {
     const began = this.#now()
     const traced = this.#trace?.request(model)
     this.#into.request()
@@ -81,43 +93,31 @@ export class MeasuredPrompt {
     }
     this.#outcomeAt = undefined
     let first = true
-    let finished = false
+    const onAnswering = (): void => {
+      if (!first) return
+      first = false
+      const waited = this.#now() - began
+      this.#into.firstToken.add(waited)
+      this.#timing.firstTokenMs ??= waited
+      traced?.first(waited)
+    }
     try {
-      for (;;) {
-        const step = await answer.next()
-        if (first) {
-          const waited = this.#now() - began
-          this.#into.firstToken.add(waited)
-          this.#timing.firstTokenMs ??= waited
-          traced?.first(waited)
-        }
-        first = false
-        if (step.done === true) {
-          finished = true
-          this.#answerAt = this.#now()
-          traced?.answered(step.value)
-          this.#into.health.served(model.name)
-          return step.value
-        }
-        yield step.value
-      }
+      const answer = await ask(onAnswering)
+      // Nothing was shown of it.
+      onAnswering()
+      this.#answerAt = this.#now()
+      traced?.answered(answer)
+      this.#into.health.served(model.name)
+      return answer
     } catch (error) {
-      // The stream has ended: there is nothing to return to it.
-      finished = true
       traced?.broken(error)
       if (error instanceof ModelError) this.#into.health.failed(model.name, error.class)
       throw error
-    } finally {
-      if (!finished) {
-        traced?.broken()
-        await answer.return(undefined as never)
-      }
     }
   }
 
   #recordTimes(group: EventGroup): void {
     for (const event of group) {
-      if (isLive(event)) continue
       if (isOutcome(event)) {
         this.#outcomeAt = this.#now()
       } else if (event.sessionUpdate === 'tool_call_update' && event.status === 'in_progress') {

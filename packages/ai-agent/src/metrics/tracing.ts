@@ -68,8 +68,7 @@ interface RequestTrace {
   /** The first piece of the answer came after so many milliseconds. */
   first(ms: number): void
   answered(answer: ModelAnswer): void
-  /** Without an error: it was stopped. */
-  broken(error?: unknown): void
+  broken(error: unknown): void
 }
 
 /** Loads the SDK, which costs about 40 MB: call only where an endpoint is set. */
@@ -190,7 +189,7 @@ class TracedPrompt implements PromptTrace {
         request.end()
       },
       broken(error) {
-        if (error !== undefined) spans.fail(request, error instanceof ModelError ? error.class : 'other')
+        spans.fail(request, error instanceof ModelError ? error.class : 'other')
         request.end()
       },
     }

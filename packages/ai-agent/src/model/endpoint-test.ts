@@ -75,27 +75,16 @@ async function askModel(
     maxTokens: 2_000,
   }
   try {
-    const answer = createOpenAIModel(about).stream(request, stop)
     let chars = 0
-    for (;;) {
-      const next = await answer.next()
-      if (next.done === true) {
-        const called = next.value.calls.some(({ name }) => name === PING.name)
-        return [
-          step('stream', true, 'It streamed an answer.'),
-          step(
-            'tool',
-            called,
-            called
-              ? 'It called a tool.'
-              : 'It answered in words and did not call the tool that it was asked to call. An agent needs a model that calls tools.',
-          ),
-        ]
-      }
-      const { value } = next
-      chars += value.type === 'call' ? 0 : value.text.length
+    const { calls } = await createOpenAIModel(about).stream(request, stop, (piece) => {
+      chars += piece.type === 'call' ? 0 : piece.text.length
       if (chars > MOST_CHARS) tooLong.abort(new Error('Its answer did not end.'))
-    }
+    })
+    const called = calls.some(({ name }) => name === PING.name)
+    const words = called
+      ? 'It called a tool.'
+      : 'It answered in words and did not call the tool that it was asked to call. An agent needs a model that calls tools.'
+    return [step('stream', true, 'It streamed an answer.'), step('tool', called, words)]
   } catch (error) {
     signal.throwIfAborted()
     const late = error instanceof Error && error.name === 'TimeoutError'

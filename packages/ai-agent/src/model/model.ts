@@ -155,8 +155,12 @@ export interface Model {
   /** True if it reads images. Absent: it sends nothing to a provider, like the demo. */
   readonly images?: boolean
   /**
-   * One attempt. Throws `ModelError`, or the signal's reason when aborted; retrying is the loop's
-   * business.
+   * One attempt. Calls `onPiece` with each piece as it arrives, synchronously. Rejects with
+   * `ModelError`, or the signal's reason when aborted; retrying is the loop's business.
    */
-  stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelChunk, ModelAnswer>
+  stream(
+    request: ModelRequest,
+    signal: AbortSignal,
+    onPiece: (piece: ModelChunk) => void,
+  ): Promise<ModelAnswer>
 }

@@ -119,7 +119,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
     thoughtLevels: profile.thoughtLevels,
     atLevel: at,
     images: profile.images,
-    async *stream(request, signal) {
+    async stream(request, signal, onPiece) {
       signal.throwIfAborted()
       const connection = new AbortController()
       let requestId: string | undefined
@@ -129,7 +129,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
         const posted = await open(request, effort, connection.signal)
         ;({ requestId } = posted)
         const body = new BodyReader(posted.body, limits)
-        const answer = yield* bridge((onPiece) => readAnswer(body, context, onPiece, profile))
+        const answer = await readAnswer(body, context, onPiece, profile)
         return { ...answer, requestDigest: posted.requestDigest }
       } catch (error) {
         // Whatever an abort makes of the request, it is the abort.
@@ -180,29 +180,6 @@ export async function readAnswer(
     throw modelError('stream_interrupted', 'The model provider ended its answer in the middle.')
   } finally {
     await reader.cancel()
-  }
-}
-
-/** Yields the pieces that `read` hands out; returns its answer. */
-async function* bridge(
-  read: (onPiece: (piece: ModelChunk) => void) => Promise<ModelAnswer>,
-): AsyncGenerator<ModelChunk, ModelAnswer> {
-  const pieces: ModelChunk[] = []
-  let wake = Promise.withResolvers<void>()
-  let over = false
-  const answer = read((piece) => {
-    pieces.push(piece)
-    wake.resolve()
-  }).finally(() => {
-    over = true
-    wake.resolve()
-  })
-  answer.catch(() => undefined)
-  for (;;) {
-    for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece
-    if (over) return answer
-    await wake.promise
-    wake = Promise.withResolvers()
   }
 }
 

@@ -40,15 +40,17 @@ import { type LogStore, notTheLast } from './log-store.ts'
 import { MAX_OUTPUT_BYTES, MemoryStore } from './memory-store.ts'
 
 /**
- * One request to an OpenAI-compatible endpoint. Yields what arrives, returns the whole message;
- * throws `ModelError` with its class, or the signal's reason. No retries: `runAgent` makes them.
+ * One request to an OpenAI-compatible endpoint. `onPiece` gets what arrives; resolves with the
+ * whole answer, rejects with `ModelError` with its class, or the signal's reason. No retries:
+ * `runAgent` makes them.
  */
 export function askOnce(
   options: OpenAIModelOptions & { messages: readonly ModelMessage[]; tools?: readonly ModelTool[] },
   signal: AbortSignal = new AbortController().signal,
-): AsyncGenerator<ModelChunk, ModelAnswer> {
+  onPiece: (piece: ModelChunk) => void = () => undefined,
+): Promise<ModelAnswer> {
   const { messages, tools = [], ...about } = options
-  return createOpenAIModel(about).stream({ messages, tools }, signal)
+  return createOpenAIModel(about).stream({ messages, tools }, signal, onPiece)
 }
 
 export interface RunOptions {
@@ -97,11 +99,11 @@ const stores = new WeakMap<LogStore, MemoryStore>()
 
 /**
  * Runs a prompt, and those queued after it, to their ends. Yields every event, live and settled; a
- * settled one is stored before it is yielded, and nothing continues before the next one is
- * requested. Ending the generator early is a crash: the next run on the same log resumes from
- * there. Throws when there is neither a prompt nor anything unfinished, `ToolDefinitionError` for
- * tools and `RangeError` for numbers that cannot be used (before anything is stored), and errors of
- * the store: also when another run has written to the log.
+ * settled one is stored before it is yielded, and nothing but the model's answer continues before
+ * the next one is requested. Ending the generator early is a crash: the next run on the same log
+ * resumes from there. Throws when there is neither a prompt nor anything unfinished,
+ * `ToolDefinitionError` for tools and `RangeError` for numbers that cannot be used (before anything
+ * is stored), and errors of the store: also when another run has written to the log.
  */
 export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEvent, RunResult> {
   const { log, inbox = new Inbox(), signal = new AbortController().signal, now = Date.now } = options

@@ -207,9 +207,9 @@ export class SessionCore {
     const mayAsk = (): Promise<void> => this.asOwner(this.journal.checkOwner())
     return {
       ...model,
-      async *stream(request, signal) {
+      async stream(request, signal, onPiece) {
         await mayAsk()
-        return yield* model.stream(request, signal)
+        return model.stream(request, signal, onPiece)
       },
     }
   }

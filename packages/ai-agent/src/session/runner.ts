@@ -3,7 +3,6 @@
  */
 import { messageOf } from '@sandlot/shared/base/errors'
 import {
-  isLive,
   isOutcome,
   makeSandlotEvent,
   metaOf,
@@ -134,8 +133,7 @@ export class Runner {
   }
 
   /**
-   * Consumes the loop: publishes live events and stores settled ones, before the loop continues.
-   * Never rejects.
+   * Consumes the loop: stores each group before the loop continues. Never rejects.
    */
   async #drive(running: Running, resumed: boolean, resumeCounts: boolean): Promise<void> {
     const core = this.#core
@@ -241,6 +239,8 @@ export class Runner {
       promptId,
       blockedAgent: parts.blockedAgent?.(promptId),
       log: () => branchOf(core.log),
+      show: (event) => core.journal.show(event),
+      caughtUp: () => core.journal.caughtUp(),
       signal: running.stop.signal,
       stopText: () => (running.stoppedByAdministrator ? ADMINISTRATOR_TEXT : undefined),
       released: core.released,
@@ -266,14 +266,8 @@ export class Runner {
     })
   }
 
-  /** Shows a live group, or stores a settled one. */
   async #take(group: EventGroup, resumed: boolean, changes: PromptChanges | undefined): Promise<void> {
     const core = this.#core
-    const [first] = group
-    if (first !== undefined && isLive(first)) {
-      core.journal.show(first)
-      return
-    }
     if (resumed) await cancelOrphanedCommands(core, group)
     const { store } = core.parts
     const ending = promptEndIn(group) === undefined ? group : await this.#withChanges(group, changes)

@@ -72,7 +72,7 @@ export async function nameChat(
     const signal = AbortSignal.any([core.released, AbortSignal.timeout(PATIENCE_MS)])
     const request = { messages: requestOf(core.log, promptId), maxTokens: MAX_TOKENS }
     const asked = withLevel(model, model.thoughtLevels?.[0])
-    const { value: answer } = await streamAnswer<never>(asked, request, signal, () => undefined).next()
+    const answer = await streamAnswer(asked, request, signal)
     const title = readTitle(answer.text)
     const usage = inTheSameContext(usageEvent(ctx, undefined, model, answer.usage), core.log)
     await core.inTurn(async () => {

@@ -35,13 +35,18 @@ export class Life {
 
   /** Resolves when the life continues; never when it has ended. */
   async point(name: string): Promise<void> {
+    if (!this.pass(name)) await NEVER
+  }
+
+  /** False when the life has ended. */
+  pass(name: string): boolean {
     if (!this.#over) this.passed.push(name)
     if (this.passed.length === this.#endsAt && !this.#over) {
       this.#over = true
       this.#end()
       this.#ended.resolve()
     }
-    if (this.#over) await NEVER
+    return !this.#over
   }
 
   /** Do `work` between two points. */
@@ -104,15 +109,15 @@ function mortalStore(store: SessionStore, life: Life): SessionStore {
 function mortalModel(model: Model, life: Life): Model {
   return {
     ...model,
-    async *stream(request, signal) {
+    async stream(request, signal, onPiece) {
       await life.point('before the request')
-      const stream = model.stream(request, signal)
-      for (;;) {
-        const next = await life.alive(() => stream.next())
-        await life.point(next.done === true ? 'the answer' : `live ${next.value.type}`)
-        if (next.done === true) return next.value
-        yield next.value
-      }
+      const answer = await life.alive(() =>
+        model.stream(request, signal, (piece) => {
+          if (life.pass(`live ${piece.type}`)) onPiece(piece)
+        }),
+      )
+      await life.point('the answer')
+      return answer
     },
   }
 }

@@ -8,13 +8,7 @@ import { summaryMessages, summaryText } from '../../src/loop/summary.ts'
 import { SUMMARY_REQUEST } from '../support/summary-request.ts'
 import type { PromptBudgets } from '../../src/limits/budgets.ts'
 import { messagesTokens, textTokens } from '../../src/model/tokens.ts'
-import {
-  type ModelAnswer,
-  type ModelChunk,
-  ModelError,
-  type ModelMessage,
-  type ModelRequest,
-} from '../../src/model/model.ts'
+import { type Model, ModelError, type ModelMessage, type ModelRequest } from '../../src/model/model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { runAgent } from '../../src/plain/run-agent.ts'
@@ -101,20 +95,17 @@ test('one that comes out empty is asked for once more, before the older part goe
 test('a summary that says the same for ever is not listened to for ever', async () => {
   const model = talker('')
   let closed = 0
-  async function* chant(): AsyncGenerator<ModelChunk, ModelAnswer> {
-    try {
-      for (;;) {
-        await setImmediate()
-        yield { type: 'text', text: 'The user wants a summary of what was said. ' }
-      }
-    } finally {
-      closed++
+  const chant: Model['stream'] = async (_request, signal, onPiece) => {
+    while (!signal.aborted) {
+      onPiece({ type: 'text', text: 'The user wants a summary of what was said. ' })
+      await setImmediate()
     }
+    closed++
+    throw signal.reason
   }
-  const { stream } = model
   const chanting: ScriptedModel = {
     ...model,
-    stream: (request, signal) => (isForSummary(request) ? chant() : stream(request, signal)),
+    stream: (request, ...rest) => (isForSummary(request) ? chant : model.stream)(request, ...rest),
   }
   expect(await run(chanting, 's')).toBe('max_turns')
   expect(closed).toBeGreaterThan(1)

@@ -4,7 +4,7 @@ import { type SessionEvent, makeSandlotEvent, metaOf, type EventGroup } from '@s
 import { expect, test } from 'vitest'
 import { AgentMetrics } from '../../src/metrics/agent-metrics.ts'
 import { MeasuredPrompt } from '../../src/metrics/measured-prompt.ts'
-import type { Model, ModelAnswer, ModelChunk } from '../../src/model/model.ts'
+import type { Model, ModelAnswer } from '../../src/model/model.ts'
 import { createToolMetrics } from '../../src/metrics/tool-metrics.ts'
 
 const PROMPT = { promptId: 'p_1', turn: 1 }
@@ -43,20 +43,20 @@ function bench() {
     async ask(end: 'answers' | 'fails' = 'answers'): Promise<void> {
       const model = {
         // oxlint-disable-next-line typescript/require-await
-        async *stream(): AsyncGenerator<ModelChunk, ModelAnswer> {
+        async stream(_request, _signal, onPiece): Promise<ModelAnswer> {
           if (end === 'fails') {
             wait(7)
             throw new Error('overloaded')
           }
           wait(30)
-          yield { type: 'text', text: 'x' } as unknown as ModelChunk
+          onPiece({ type: 'text', text: 'x' })
           wait(10)
           return {} as ModelAnswer
         },
-      } as unknown as Model
-      const running = measured.model(model).stream({ messages: [], tools: [] }, new AbortController().signal)
+      } as Pick<Model, 'stream'> as Model
+      const asked = measured.model(model)
       try {
-        while ((await running.next()).done !== true);
+        await asked.stream({ messages: [], tools: [] }, new AbortController().signal, () => undefined)
       } catch (error) {
         expect((error as Error).message).toBe('overloaded')
       }

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { createDemoModel } from '../../src/model/demo/demo.ts'
-import type { ModelAnswer, ModelCall, ModelMessage, ModelTool } from '../../src/model/model.ts'
+import type {
+  ModelAnswer,
+  ModelCall,
+  ModelChunk,
+  ModelMessage,
+  ModelRequest,
+  ModelTool,
+} from '../../src/model/model.ts'
 
 const TOOL_NAMES = [
   'run_shell_command',
@@ -20,13 +27,12 @@ async function ask(
   messages: ModelMessage[],
   offered = tools,
 ): Promise<{ answer: ModelAnswer; pieces: string[] }> {
-  const stream = createDemoModel({ pace: 0 }).stream({ messages, tools: offered }, never)
   const pieces: string[] = []
-  for (;;) {
-    const step = await stream.next()
-    if (step.done === true) return { answer: step.value, pieces }
-    if (step.value.type === 'text') pieces.push(step.value.text)
-  }
+  const request = { messages, tools: offered }
+  const answer = await createDemoModel({ pace: 0 }).stream(request, never, (piece) => {
+    if (piece.type === 'text') pieces.push(piece.text)
+  })
+  return { answer, pieces }
 }
 
 /** Plays a whole prompt; `result` stands for the tools. Returns every answer, and leaves the history in `messages`. */
@@ -215,23 +221,19 @@ test('without tools, or without the one it needs, it says so', async () => {
 
 test('it speaks in small pieces, and Stop ends it at once with the reason', async () => {
   const stop = new AbortController()
-  const stream = createDemoModel({ pace: 5_000 }).stream(
-    { messages: [{ role: 'user', content: 'hi' }] },
-    stop.signal,
-  )
-  const first = stream.next()
+  const request: ModelRequest = { messages: [{ role: 'user', content: 'hi' }] }
+  const first = createDemoModel({ pace: 5_000 }).stream(request, stop.signal, () => expect.unreachable())
   stop.abort('cancelled')
   await expect(first).rejects.toBe('cancelled')
 
   const later = new AbortController()
-  const paced = createDemoModel({ pace: 1 }).stream(
-    { messages: [{ role: 'user', content: 'hi' }] },
-    later.signal,
-  )
-  const piece = await paced.next()
-  expect(piece.value).toMatchObject({ type: 'text' })
-  later.abort('cancelled')
-  await expect(paced.next()).rejects.toBe('cancelled')
+  const pieces: ModelChunk[] = []
+  const paced = createDemoModel({ pace: 1 }).stream(request, later.signal, (piece) => {
+    pieces.push(piece)
+    later.abort('cancelled')
+  })
+  await expect(paced).rejects.toBe('cancelled')
+  expect(pieces).toEqual([{ type: 'text', text: expect.stringMatching(/^\S+$/) }])
 })
 
 test.each([' ', '\n', '?', 'to ', 'a', 'create ', '"', '`', 'file x.txt with ', 'x.'])(

@@ -28,13 +28,8 @@ afterEach(() => provider.close())
 const model = (options: Partial<OpenAIModelOptions> = {}): Model =>
   createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'm', inContainer: false, ...options })
 
-async function ask(request: ModelRequest, asked: Model): Promise<ModelAnswer> {
-  const stream = asked.stream(request, new AbortController().signal)
-  for (;;) {
-    const step = await stream.next()
-    if (step.done === true) return step.value
-  }
-}
+const ask = (request: ModelRequest, asked: Model): Promise<ModelAnswer> =>
+  asked.stream(request, new AbortController().signal, () => undefined)
 const refusal = (message: string) => errorAnswer(400, { error: { message } })
 const sent = (name: string): unknown[] => provider.requests.map((request) => request.body[name])
 

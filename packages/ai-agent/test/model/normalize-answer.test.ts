@@ -57,8 +57,7 @@ test('property: whatever a client returns, the prompt ends with a reason, and it
     fc.asyncProperty(fc.oneof(answer, anything), async (first) => {
       const model = {
         ...scriptedModel([]),
-        // oxlint-disable-next-line require-yield
-        async *stream() {
+        async stream() {
           const asked = model.times++
           return (asked === 0 ? first : { text: 'Done.' }) as ModelAnswer
         },

@@ -33,13 +33,9 @@ async function ask(
   asked = model(),
   signal = never,
 ): Promise<{ answer: ModelAnswer; chunks: ModelChunk[] }> {
-  const stream = asked.stream(request, signal)
   const chunks: ModelChunk[] = []
-  for (;;) {
-    const step = await stream.next()
-    if (step.done === true) return { answer: step.value, chunks }
-    chunks.push(step.value)
-  }
+  const answer = await asked.stream(request, signal, (piece) => chunks.push(piece))
+  return { answer, chunks }
 }
 
 async function failure(asked = model()): Promise<ModelError> {
@@ -363,16 +359,17 @@ describe('failures', () => {
     await expect.poll(() => provider.requests.map((request) => request.aborted)).toEqual([true, true, true])
   })
 
-  test('bug 18: the clock stands still while the reader is slow', async () => {
+  test('bug 18: the clock stands still while this process is busy with a piece', async () => {
     provider.add(textAnswer('one two three', { pieceLength: 4 }))
-    const stream = model({ idleTimeoutMs: 150, progressTimeoutMs: 150 }).stream(HI, never)
-    await stream.next()
-    await new Promise((resolve) => {
-      setTimeout(resolve, 400)
+    const slow = model({ idleTimeoutMs: 150, progressTimeoutMs: 150 })
+    let held = false
+    const { text } = await slow.stream(HI, never, () => {
+      if (held) return
+      held = true
+      const until = performance.now() + 400
+      while (performance.now() < until);
     })
-    let last = await stream.next()
-    while (last.done !== true) last = await stream.next()
-    expect(last.value.text).toBe('one two three')
+    expect(text).toBe('one two three')
   })
 
   test('nobody there: the sentence names the address, and in a container what to write instead', async () => {
@@ -419,20 +416,19 @@ describe('Stop', () => {
     await expect(waiting).rejects.toBe('cancelled')
 
     const second = new AbortController()
-    const stream = model().stream(HI, second.signal)
-    await stream.next()
-    const next = stream.next()
+    const begun = Promise.withResolvers<void>()
+    const streaming = model().stream(HI, second.signal, () => begun.resolve())
+    await begun.promise
     second.abort('cancelled')
-    await expect(next).rejects.toBe('cancelled')
+    await expect(streaming).rejects.toBe('cancelled')
     await expect.poll(() => provider.requests.map((request) => request.aborted)).toEqual([true, true])
   })
-
-  test('a reader that stops early closes the connection', async () => {
+  test('a consumer that throws closes the connection', async () => {
     provider.add({ steps: [sse({ choices: [{ delta: { content: 'half' } }] })], after: 'hang' })
-    for await (const chunk of model().stream(HI, never)) {
-      expect(chunk).toEqual({ type: 'text', text: 'half' })
-      break
-    }
+    const asked = model().stream(HI, never, () => {
+      throw new Error('no room')
+    })
+    await expect(asked).rejects.toThrow('no room')
     await expect.poll(() => provider.requests[0]?.aborted).toBe(true)
   })
 })

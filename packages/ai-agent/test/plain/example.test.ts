@@ -164,17 +164,14 @@ test('the client: one request gives the whole message, or a classified error', a
     model: 'fake',
     messages: [{ role: 'user' as const, content: 'Hi' }],
   }
-  const first = askOnce(options)
-  let step = await first.next()
-  const said: string[] = []
-  for (; step.done !== true; step = await first.next())
-    if (step.value.type === 'text') said.push(step.value.text)
-  expect(said.join('')).toBe('Hello.')
-  expect(step.value).toMatchObject({ text: 'Hello.', calls: [], finish: 'stop', usage: { input: 10 } })
+  let said = ''
+  const answer = await askOnce(options, undefined, (piece) => {
+    if (piece.type === 'text') said += piece.text
+  })
+  expect(said).toBe('Hello.')
+  expect(answer).toMatchObject({ text: 'Hello.', calls: [], finish: 'stop', usage: { input: 10 } })
 
-  const error: unknown = await askOnce(options)
-    .next()
-    .catch((thrown: unknown) => thrown)
+  const error: unknown = await askOnce(options).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(ModelError)
   expect(error).toMatchObject({ class: 'rate_limit', retryable: true, waitMs: 7_000 })
   await provider.close()

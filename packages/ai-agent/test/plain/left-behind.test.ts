@@ -57,9 +57,9 @@ test('a model that does not hear a Stop', async () => {
   const stop = new AbortController()
   const model: Model = {
     ...scriptedModel([]),
-    async *stream() {
-      yield { type: 'text', text: 'So far.' }
-      return await never()
+    stream(_request, _signal, onPiece) {
+      onPiece({ type: 'text', text: 'So far.' })
+      return never()
     },
   }
   const options = { model, tools: [], log: memoryLog(), prompt: 'go', signal: stop.signal }

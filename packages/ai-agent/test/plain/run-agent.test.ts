@@ -39,8 +39,7 @@ test('a client that shows nothing while it speaks is asked once more for a call 
     name: 'silent',
     demo: false,
     contextWindow: 10_000,
-    // oxlint-disable-next-line require-yield
-    async *stream() {
+    async stream() {
       requests++
       const text = '[TOOL_CALLS]look[ARGS]{}'
       return { text, thought: '', calls: [], finish: 'stop', usage: {} }

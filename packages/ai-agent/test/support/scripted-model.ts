@@ -25,7 +25,7 @@ export function scriptedModel(
     contextWindow: 100_000,
     ...about,
     requests,
-    async *stream(request, signal) {
+    async stream(request, signal, onPiece) {
       const place = requests.push(structuredClone(request)) - 1
       const next = typeof answers === 'function' ? answers(place) : answers[place]
       if (next === undefined) throw new Error(`the script has no answer to request ${place + 1}`)
@@ -38,7 +38,7 @@ export function scriptedModel(
         usage: { input: 10, output: 5 },
         ...said,
       }
-      if (answer.text !== '') yield { type: 'text', text: answer.text }
+      if (answer.text !== '') onPiece({ type: 'text', text: answer.text })
       return answer
     },
   }

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type DemoAnswer, LABEL, readPrompt } from './script.ts'
 import { scriptFor } from './scripts.ts'
-import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../model.ts'
+import type { Model, ModelAnswer, ModelRequest } from '../model.ts'
 
 interface DemoModelOptions {
   /**
@@ -23,29 +23,20 @@ export function createDemoModel(options: DemoModelOptions = {}): Model {
     name: 'demo model',
     demo: true,
     contextWindow: 128_000,
-    async *stream(request, signal) {
+    async stream(request, signal, onPiece) {
       signal.throwIfAborted()
       const answer = decide(request)
       const words = answer.text.match(/\s*\S+|\s+$/g) ?? []
       const between = Math.min(pace, LONGEST_MS / Math.max(1, words.length))
-      yield* speak(words, between, pace * 10, signal)
+      await pause(pace * 10, signal)
+      for (const text of words) {
+        onPiece({ type: 'text', text })
+        await pause(between, signal)
+      }
       for (const [place, { name, args }] of answer.calls.entries())
-        yield { type: 'call', place, name, args: JSON.stringify(args) }
+        onPiece({ type: 'call', place, name, args: JSON.stringify(args) })
       return wholeAnswer(request, answer)
     },
-  }
-}
-
-async function* speak(
-  words: readonly string[],
-  between: number,
-  before: number,
-  signal: AbortSignal,
-): AsyncGenerator<ModelChunk, void> {
-  await pause(before, signal)
-  for (const text of words) {
-    yield { type: 'text', text }
-    await pause(between, signal)
   }
 }
 
