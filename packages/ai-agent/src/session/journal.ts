@@ -161,10 +161,10 @@ export class Journal {
     return this.#parts.store.checkOwner(this.#row.id, this.#epoch)
   }
 
-  /** Show a live event. It is not stored. */
+  /** Show a live event. It is not stored. See `Subscribers.show`. */
   show(event: SessionEvent): void {
     this.#flight.show(event)
-    this.#subscribers.send(event)
+    this.#subscribers.show(event)
   }
 
   closeReaders(reason: CloseReason): void {

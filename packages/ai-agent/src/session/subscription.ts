@@ -2,7 +2,7 @@
  * One reader of a session: what it missed, then the live tail. A slow one is closed and resumes; it
  * never blocks.
  */
-import type { SessionEvent } from '@sandlot/shared/chat/events'
+import { type SessionEvent, metaOf } from '@sandlot/shared/chat/events'
 import { Queue } from '@sandlot/shared/async/streams'
 import type { Actor } from './access.ts'
 
@@ -56,6 +56,8 @@ export class Subscribers {
   readonly #named = new Map<Queue<SessionEvent>, { actor: Actor; unshared: AbortController }>()
   readonly #limit: number
   readonly #changed: (came: boolean) => void
+  /** Live events of this turn of the event loop, in order, not sent yet. */
+  #shown: SessionEvent[] = []
   /** The session is gone: a new subscription ends at once. */
   #deleted = false
 
@@ -79,6 +81,8 @@ export class Subscribers {
    * `paced`: `caughtUp` waits for this reader, so it is never too slow.
    */
   add(catchUp: readonly SessionEvent[], seq: number, paced: boolean, actor?: Actor): Subscription {
+    // They are in what the new reader catches up with.
+    this.#sendShown()
     const queue = new Queue<SessionEvent>(paced ? undefined : this.#limit)
     if (this.#deleted) queue.fail(new SubscriptionClosed('deleted'))
     else this.#queues.add(queue)
@@ -89,6 +93,7 @@ export class Subscribers {
       this.#changed(true)
     }
     const close = (): void => {
+      this.#sendShown()
       this.#remove(queue)
       this.#paced.delete(queue)
       queue.end()
@@ -98,10 +103,39 @@ export class Subscribers {
 
   /** Resolves when every paced reader waits for more. */
   async caughtUp(): Promise<void> {
+    if (this.#paced.size === 0) return
+    this.#sendShown()
     for (const queue of this.#paced) await queue.idle()
   }
 
+  /**
+   * Sends a live event at the end of this turn of the event loop, or before whatever is sent next.
+   * Pieces of the same text are joined: the more comes in one turn, the less each costs.
+   */
+  show(event: SessionEvent): void {
+    if (this.#queues.size === 0) return
+    const last = this.#shown.at(-1)
+    const longer = last && joinedText(last, event)
+    if (longer !== undefined) {
+      this.#shown[this.#shown.length - 1] = longer
+      return
+    }
+    if (this.#shown.push(event) === 1) setImmediate(() => this.#sendShown())
+  }
+
+  #sendShown(): void {
+    const shown = this.#shown
+    if (shown.length === 0) return
+    this.#shown = []
+    for (const event of shown) this.#push(event)
+  }
+
   send(event: SessionEvent): void {
+    this.#sendShown()
+    this.#push(event)
+  }
+
+  #push(event: SessionEvent): void {
     for (const queue of this.#queues) {
       if (queue.push(event)) continue
       this.#remove(queue)
@@ -111,6 +145,7 @@ export class Subscribers {
 
   /** Ends those of these users, who get nothing more of what waits for them either. */
   unshare(userIds: ReadonlySet<string>): void {
+    this.#sendShown()
     for (const [queue, { actor, unshared }] of this.#named) {
       if (!userIds.has(actor.id)) continue
       unshared.abort()
@@ -125,10 +160,23 @@ export class Subscribers {
   }
 
   closeAll(reason: CloseReason): void {
+    this.#sendShown()
     this.#deleted ||= reason === 'deleted'
     for (const queue of this.#queues) queue.fail(new SubscriptionClosed(reason))
     this.#queues.clear()
     this.#paced.clear()
     this.#named.clear()
   }
+}
+
+/** One event of two live pieces of the same text that follow each other; undefined for others. */
+function joinedText(one: SessionEvent, next: SessionEvent): SessionEvent | undefined {
+  const { sessionUpdate } = one
+  if (sessionUpdate !== 'agent_message_chunk' && sessionUpdate !== 'agent_thought_chunk') return undefined
+  if (next.sessionUpdate !== sessionUpdate || next.messageId !== one.messageId) return undefined
+  if (one.content.type !== 'text' || next.content.type !== 'text') return undefined
+  const { offset } = metaOf(one)
+  const { text } = one.content
+  if (offset === undefined || metaOf(next).offset !== offset + text.length) return undefined
+  return { ...one, content: { type: 'text', text: text + next.content.text } }
 }
