@@ -15,18 +15,26 @@ import { LOCAL_PROCESS, nodeEnvironment } from '../../../test/config.ts'
 import { end } from '../../../test/bench/program.ts'
 import { makeUsage } from '../../storage/bench/usage.ts'
 
-const SERVICE = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-const AGENT = fileURLToPath(new URL('../../ai-agent/src/main.ts', import.meta.url))
+const MAINS = {
+  service: fileURLToPath(new URL('../src/main.ts', import.meta.url)),
+  agent: fileURLToPath(new URL('../../ai-agent/src/main.ts', import.meta.url)),
+}
 const SANDBOX = fileURLToPath(new URL('../../../docker/sandbox', import.meta.url))
 const COLLECT = new URL('collect.ts', import.meta.url).href
 /** A user may send 60 prompts a minute: every round of a goal has one for each socket. */
-const SOCKETS_PER_USER = 10
+export const SOCKETS_PER_USER = 10
 /** Until a process has collected. */
 const COLLECT_MS = 1_500
 
 export interface Person {
   id: string
   headers: { cookie: string; origin: string }
+}
+
+/** A figure of the services and one of the agents. */
+export interface PerProcess {
+  service: number
+  agent: number
 }
 
 export interface Deployment {
@@ -44,11 +52,13 @@ export interface Deployment {
   post(path: string, body: object, person?: Person): Promise<Response>
   delete(path: string, person?: Person): Promise<Response>
   /** Milliseconds for which each process was held since this was asked last. */
-  loopDelays(): Promise<{ service: number; agent: number }>
+  loopDelays(): Promise<PerProcess>
   /** Memory of both processes, in bytes, without garbage. */
   memory(): Promise<number>
-  /** CPU time of all processes, in milliseconds. */
-  cpu(): number
+  /** Resident memory, in bytes, with garbage. */
+  resident(): PerProcess
+  /** CPU time, in milliseconds. */
+  cpu(): PerProcess
 }
 
 /**
@@ -68,16 +78,16 @@ export async function openDeployment(
 ): Promise<Deployment> {
   await promisify(execFile)('make', ['-s', '-C', SANDBOX])
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-bench-'))
-  const children: (ChildProcess & { replica?: string })[] = []
+  const children: (ChildProcess & { role: keyof PerProcess; replica?: string })[] = []
   stack.defer(async () => {
     // Some of several are dead, and the others may wait for their work.
     for (const child of children.toReversed()) await end(child, replicas > 1 ? 'SIGKILL' : 'SIGTERM')
     rmSync(folder, { recursive: true, force: true })
   })
-  const run = (file: string, env: Record<string, string>): ChildProcess => {
-    const child = spawn(
+  const run = (role: keyof PerProcess, env: Record<string, string>, replica?: string): ChildProcess => {
+    const started = spawn(
       process.execPath,
-      ['--expose-gc', `--import=${COLLECT}`, '--conditions=sandlot-source', file],
+      ['--expose-gc', `--import=${COLLECT}`, '--conditions=sandlot-source', MAINS[role]],
       {
         env: {
           ...nodeEnvironment(),
@@ -89,11 +99,11 @@ export async function openDeployment(
         stdio: ['ignore', 'pipe', 'inherit'],
       },
     )
-    children.push(child)
-    return child
+    children.push(Object.assign(started, { role, replica }))
+    return started
   }
   const startService = async (): Promise<URL> => {
-    const service = run(SERVICE, { PORT: '0' })
+    const service = run('service', { PORT: '0' })
     const [line] = (await once(service.stdout ?? service, 'data')) as [Buffer]
     return new URL(String(line).replace('Sandlot is ready: ', '').trim())
   }
@@ -114,6 +124,11 @@ export async function openDeployment(
       answers,
     )
   const store = await openSessionStore(sessions)
+  const sums = (figure: (pid: number) => number): PerProcess => {
+    const sum = { service: 0, agent: 0 }
+    for (const { role, pid = 0 } of children) sum[role] += figure(pid)
+    return sum
+  }
   const request = (path: string, person: Person, init: RequestInit = {}): Promise<Response> =>
     fetch(`${origin}${path}`, {
       ...init,
@@ -134,15 +149,15 @@ export async function openDeployment(
       while (origins.length < replicas) origins.push((await startService()).origin)
       for (let number = 1; number <= replicas; number++) {
         const replica = replicas === 1 ? undefined : `replica-${number}`
-        const agent = run(AGENT, {
+        const environment = {
           OPENAI_BASE_URL: baseUrl,
           OPENAI_API_KEY: 'none',
           OPENAI_MODEL: 'bench',
           ...LOCAL_PROCESS,
           SANDLOT_SANDBOX_POOL: '0',
           ...(replica === undefined ? {} : { SANDLOT_REPLICA: replica }),
-        })
-        Object.assign(agent, { replica })
+        }
+        run('agent', environment, replica)
       }
       for (const one of origins)
         while ((await fetch(`${one}/metrics`).then((it) => it.text())).includes('sandlot_agent_connected 0'))
@@ -180,9 +195,11 @@ export async function openDeployment(
         for (const child of children) child.kill('SIGURG')
         await sleep(COLLECT_MS)
       }
-      return children.reduce((sum, child) => sum + residentOf(child), 0)
+      const { service, agent } = sums(residentOf)
+      return service + agent
     },
-    cpu: () => children.reduce((sum, { pid = 0 }) => sum + cpuOf(pid), 0),
+    resident: () => sums(residentOf),
+    cpu: () => sums(cpuOf),
   }
 }
 
@@ -225,7 +242,7 @@ export function cpuOf(pid: number): number {
   }, 0)
 }
 
-function residentOf({ pid }: ChildProcess): number {
+function residentOf(pid: number): number {
   const [, kilobytes] = /^Rss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')) ?? []
   return Number(kilobytes) * 1024
 }

@@ -2,12 +2,12 @@
 import { seriesOf } from '../../../../test/bench/measure.ts'
 import { type Result, below } from '../../../../test/bench/report.ts'
 import type { WebSocket } from 'ws'
-import { type BenchContext, openChat } from '../context.ts'
+import { type BenchContext, IDLE_SOCKETS, openChat } from '../context.ts'
 
 /** The first ones also grow what the processes keep for all. */
 const FIRST = 40
 
-export async function idle({ deployment, seeded, many }: BenchContext): Promise<Result[]> {
+export async function idle({ deployment, seeded }: BenchContext): Promise<Result[]> {
   const sockets: WebSocket[] = []
   const open = async (upTo: number): Promise<number> => {
     while (sockets.length < upTo)
@@ -17,13 +17,13 @@ export async function idle({ deployment, seeded, many }: BenchContext): Promise<
     return deployment.memory()
   }
   const before = await open(FIRST)
-  const after = await open(many)
+  const after = await open(IDLE_SOCKETS)
   for (const socket of sockets) socket.close()
-  const each = (after - before) / (many - FIRST) / 1024
+  const each = (after - before) / (IDLE_SOCKETS - FIRST) / 1024
   return [
     {
       goal: 'V4',
-      title: `an idle socket with a chat open, of ${many}: memory of both processes`,
+      title: `an idle socket with a chat open, of ${IDLE_SOCKETS}: memory of both processes`,
       unit: 'KiB',
       series: [seriesOf('Sandlot', each)],
       verdicts: [below('≤ 60 KiB', each, 60, 'KiB')],

@@ -70,7 +70,7 @@ async function throughput(context: PostgresContext, share: number | undefined): 
       series,
       verdicts: [
         held
-          ? atLeast('two of each pass ≥ 1.7 × those of one', p50(two), p50(one), 1.7)
+          ? atLeast('two of each pass ≥ 1.6 × those of one', p50(two), p50(one), 1.6)
           : atLeast('two lose nothing against one', p50(two), p50(one), 1),
       ],
     },

@@ -3,10 +3,10 @@
  */
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { WebSocket } from 'ws'
+import type { WebSocket } from 'ws'
 import { type Series, inTurns, p50, p99, seriesOf } from '../../../../test/bench/measure.ts'
 import { type Result, atMost, below } from '../../../../test/bench/report.ts'
-import { type BenchContext, openChat, promptIn } from '../context.ts'
+import { type BenchContext, openChat, openRelay, promptIn } from '../context.ts'
 import { cpuOf } from '../deployment.ts'
 
 const WATCHERS = 100
@@ -42,7 +42,10 @@ export async function watchers(context: BenchContext): Promise<Result[]> {
           perToken(
             count,
             mine,
-            () => deployment.cpu(),
+            () => {
+              const { service, agent } = deployment.cpu()
+              return service + agent
+            },
             () => promptIn(deployment, owner, stream, () => undefined, chat),
           ),
       },
@@ -89,7 +92,7 @@ async function perToken(
   count: number,
   readers: readonly WebSocket[],
   cpu: () => number,
-  play: () => Promise<void>,
+  play: () => Promise<unknown>,
 ): Promise<number> {
   // Work left by earlier rounds is not this one's.
   await sleep(500)
@@ -110,12 +113,6 @@ async function perToken(
 /** A token is a time with three digits behind the point, and a blank. */
 function tokensIn(text: string): number {
   return text.match(/\d\.\d{3} /g)?.length ?? 0
-}
-
-async function openRelay(origin: string): Promise<WebSocket> {
-  const socket = new WebSocket(origin.replace('http', 'ws'), { perMessageDeflate: false })
-  await once(socket, 'open')
-  return socket
 }
 
 async function watchRelay(origin: string): Promise<WebSocket> {
