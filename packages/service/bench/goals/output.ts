@@ -3,7 +3,7 @@ import { type Way, inTurns, p50 } from '../../../../test/bench/measure.ts'
 import { type Result, atLeast } from '../../../../test/bench/report.ts'
 import { type BenchContext, promptIn } from '../context.ts'
 
-const MEGABYTES = 64
+const MEGABYTES = 200
 const SAMPLES = 5
 
 export async function output(context: BenchContext): Promise<Result[]> {
