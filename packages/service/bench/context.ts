@@ -111,6 +111,25 @@ export async function promptIn(
   return chat
 }
 
+/**
+ * Milliseconds from a message in this chat, absent in a new one, to the first token of its answer
+ * (`first`), and to the time at which the provider wrote that token (`written`).
+ */
+export async function firstToken(
+  socket: WebSocket,
+  sessionId?: string,
+): Promise<{ first: number; written: number; chat: string }> {
+  const took: number[] = []
+  const from = nowMs()
+  const onEvent = (event: SessionEvent): void => {
+    if (event.sessionUpdate !== 'agent_message_chunk' || event.content.type !== 'text') return
+    took.push(nowMs() - from, Number(event.content.text) - from)
+  }
+  const chat = await promptOn(socket, 'stream 1 0', onEvent, sessionId)
+  const [first = Number.NaN, written = Number.NaN] = took
+  return { first, written, chat }
+}
+
 export function sandlot(name: string, deployment: Deployment): Contender {
   return {
     name,

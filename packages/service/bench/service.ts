@@ -4,6 +4,7 @@
  */
 import { runBench } from '../../../test/bench/run.ts'
 import { openContext } from './context.ts'
+import { firstTokens } from './goals/first-token.ts'
 import { held } from './goals/held.ts'
 import { idle } from './goals/idle.ts'
 import { neighbours } from './goals/neighbours.ts'
@@ -25,6 +26,7 @@ await runBench({
     { ids: ['V7'], measure: watchers },
     { ids: ['V8'], measure: usage },
     { ids: ['V9'], measure: neighbours },
+    { ids: ['V10'], measure: firstTokens },
   ],
   samples: 100,
   many: 'streams',
