@@ -4,6 +4,7 @@
  */
 import { runBench } from '../../../test/bench/run.ts'
 import { openContext } from './context.ts'
+import { closedChats } from './goals/closed-chats.ts'
 import { firstTokens } from './goals/first-token.ts'
 import { held } from './goals/held.ts'
 import { idle } from './goals/idle.ts'
@@ -27,6 +28,7 @@ await runBench({
     { ids: ['V8'], measure: usage },
     { ids: ['V9'], measure: neighbours },
     { ids: ['V10'], measure: firstTokens },
+    { ids: ['V11'], measure: closedChats },
   ],
   samples: 100,
   many: 'streams',
@@ -35,7 +37,7 @@ await runBench({
     'A process plays the provider’s bytes, each token with its time of',
     'writing; the readers are WebSockets on loopback. Sandlot is two processes that check, store and fold; the bare relay only forwards text.',
     'Event loop delays come from `/metrics` and may be 10 ms too high.',
-    'CPU time is the scheduler’s count.',
+    'CPU time is the scheduler’s count; memory after many chats is resident memory, with garbage.',
   ],
   open: async (args, stack) => ({ context: await openContext(args, stack) }),
 })
