@@ -1,13 +1,14 @@
 /**
- * Repeated requests of one member, or a stranger, as a process: `<kind> <origin> <cookie>`. It
- * reports its start, and ends when its stdin does.
+ * Repeated requests of one member, or a stranger, as a process: `<kind> <origin> <cookie> <path of a
+ * record>`. It reports its start, and ends when its stdin does.
  */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
+import { promptOn } from './chat.ts'
 
-const [kind = '', origin = '', cookie = ''] = process.argv.slice(2)
+const [kind = '', origin = '', cookie = '', record = ''] = process.argv.slice(2)
 const headers = { cookie, origin }
 const MIB = 1024 * 1024
 /** After an answer that refuses: a program that is written well. */
@@ -37,6 +38,13 @@ async function terminal(): Promise<void> {
   await once(socket, 'open')
   socket.send(Buffer.from('yes "a line as a build prints one: src/index.ts:42"\n'))
   await once(socket, 'close')
+}
+
+async function output(): Promise<void> {
+  const socket = new WebSocket(`${origin.replace('http', 'ws')}/ws`, { headers })
+  await once(socket, 'open')
+  await promptOn(socket, 'print 200', () => undefined)
+  socket.close()
 }
 
 /** Addresses of loopback: each has its own limits. */
@@ -75,6 +83,8 @@ const LOADS: Record<string, Load> = {
       send('/api/exec', json({ command: 'mkdir -p d{1..100} && touch d{1..100}/f{1..100}', mode: 'yolo' })),
     once: (worker) => send(`/api/files/search?q=f${worker}`),
   },
+  'the record of a prompt': { atOnce: 1, once: () => send(record) },
+  '200 MB of output': { atOnce: 1, once: output },
   'sign-ins of a stranger': { atOnce: 40, once: signIn },
 }
 

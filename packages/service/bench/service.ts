@@ -8,6 +8,7 @@ import { closedChats } from './goals/closed-chats.ts'
 import { firstTokens } from './goals/first-token.ts'
 import { held } from './goals/held.ts'
 import { idle } from './goals/idle.ts'
+import { meanwhile } from './goals/meanwhile.ts'
 import { neighbours } from './goals/neighbours.ts'
 import { output } from './goals/output.ts'
 import { reconnect } from './goals/reconnect.ts'
@@ -29,6 +30,7 @@ await runBench({
     { ids: ['V9'], measure: neighbours },
     { ids: ['V10'], measure: firstTokens },
     { ids: ['V11'], measure: closedChats },
+    { ids: ['V12'], measure: meanwhile },
   ],
   samples: 100,
   many: 'streams',
