@@ -5,25 +5,30 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/base/errors'
+import type { Beat, BeatReport, BeatTimes, Beats } from '@sandlot/storage/replicas/beats'
+import { bootMs } from '@sandlot/storage/replicas/lease'
 import { type ReplicaRows, SCHEDULES } from '@sandlot/storage/replicas/replicas'
 import { isNotOwner, isOutage } from '@sandlot/storage/storage-error'
 import type { Log } from '../log.ts'
 import { NotOwnerError, type Ownership, type Reload } from './ownership.ts'
 
 /** Milliseconds. */
-export interface ReplicaTimes {
-  heartbeat: number
-  /** After a heartbeat that failed. */
-  retry: number
-  /** Without a heartbeat for so long it has no people, before others take them over. */
-  stale: number
+export interface ReplicaTimes extends BeatTimes {
   /** Between two looks for people without an owner. */
   sweep: number
   /** For sessions to leave, in a drain. */
   drain: number
 }
 
-const TIMES: ReplicaTimes = { heartbeat: 3_000, retry: 500, stale: 6_000, sweep: 1_000, drain: 25_000 }
+/** A blocked agent is taken over (`stuck` and `LIVING_MS`) before the watchdog ends it. */
+const TIMES: ReplicaTimes = {
+  heartbeat: 3_000,
+  retry: 500,
+  stale: 6_000,
+  stuck: 10_000,
+  sweep: 1_000,
+  drain: 25_000,
+}
 /** Milliseconds for the sessions of a person who was lost to leave before their sandbox does. */
 const LEAVE_MS = 3_000
 /** People that are claimed in one look; the rest at the next. */
@@ -62,7 +67,7 @@ type Origin = 'in order' | 'own' | 'other'
 
 interface Held {
   epoch: number
-  /** In the time of `performance.now()`. */
+  /** In the time of `bootMs`. */
   since: number
   origin: Origin
 }
@@ -80,16 +85,18 @@ export class Replica implements Ownership {
   #work: PeopleWork | undefined
   #engine: string | undefined
   #state: 'new' | 'on' | 'draining' | 'replaced' = 'new'
-  #renewedAt = Number.NEGATIVE_INFINITY
+  #beats: Beats | undefined
+  /** True if the last heartbeat failed. */
+  #beatFailed = false
+  #registering: Promise<void> | undefined
   #storeFailed: { at: number; pauseMs: number } | undefined
   #mustResume = false
   #resuming: Promise<void> | undefined
   /** Prompts, so far. */
   #resumed = 0
   #draining: Promise<void> | undefined
-  #loops: Promise<unknown> = Promise.resolve()
+  #polling: Promise<void> | undefined
   #wake = (): void => undefined
-  #beatSoon = (): void => undefined
 
   constructor(parts: ReplicaParts) {
     this.id = parts.id
@@ -155,7 +162,7 @@ export class Replica implements Ownership {
    */
   resumesAfter(error: unknown): boolean {
     if (!isOutage(error) && !isNotOwner(error)) return false
-    const now = performance.now()
+    const now = bootMs()
     // A store that fails each time must not have the model asked each time.
     const wasSoon = this.#storeFailed !== undefined && now - this.#storeFailed.at < MOST_RESUME_MS
     if (!this.#mustResume) {
@@ -166,7 +173,7 @@ export class Replica implements Ownership {
     }
     this.#mustResume = true
     for (const held of this.#held.values()) held.origin = 'in order'
-    this.#beatSoon()
+    this.#beats?.beatSoon()
     return true
   }
 
@@ -184,7 +191,7 @@ export class Replica implements Ownership {
     await Promise.allSettled(this.#claiming.values())
     await this.#sweep()
     await this.#resume()
-    this.#loops = Promise.all([this.#beat(), this.#poll()])
+    this.#polling = this.#poll()
     return this.#resumed
   }
 
@@ -206,9 +213,9 @@ export class Replica implements Ownership {
   async close(): Promise<void> {
     this.#closing.abort()
     this.#wake()
-    this.#beatSoon()
     await this.#parts.stopListening()
-    await this.#loops
+    await Promise.all([this.#polling, this.#registering])
+    await this.#beats?.stop()
     if (this.#state === 'new' || this.#state === 'replaced') return
     await this.#parts.rows.unregister().catch((error: unknown) => {
       this.#parts.log.warn({ error: messageOf(error) }, 'this replica could not be unregistered')
@@ -216,21 +223,23 @@ export class Replica implements Ownership {
   }
 
   get #isFresh(): boolean {
-    return performance.now() - this.#renewedAt <= this.#times.stale
+    return this.#beats?.isFresh === true
   }
 
   async #register(): Promise<void> {
     const { rows, version, address, log } = this.#parts
-    const at = performance.now()
+    await this.#beats?.stop()
+    const since = bootMs()
     const unknown = await rows.register({ id: this.id, version, engine: this.#engine, ...address })
     if (this.#engine !== undefined && unknown.length > 0)
       log.warn(
         { replicas: unknown },
         'the Docker engine of these agents is unknown; all agents need the same one',
       )
-    this.#renewedAt = at
+    this.#beats = await rows.startBeats(this.#times, since, (report) => this.#onReport(report))
     if (this.#state === 'new') this.#state = 'on'
-    await this.#renew()
+    const at = bootMs()
+    this.#onBeat(at, await rows.heartbeat())
   }
 
   async #claim(userId: string): Promise<void> {
@@ -245,7 +254,7 @@ export class Replica implements Ownership {
     const held = this.#held.get(userId)
     if (held?.epoch === claim.epoch) return
     const origin = claim.before === null ? 'in order' : claim.before === this.id ? 'own' : 'other'
-    this.#held.set(userId, { epoch: claim.epoch, since: performance.now(), origin })
+    this.#held.set(userId, { epoch: claim.epoch, since: bootMs(), origin })
     if (userId === SCHEDULES) return
     this.#toResume.add(userId)
     void this.#resume()
@@ -264,28 +273,30 @@ export class Replica implements Ownership {
   // ── Heartbeat
   // ─────────────────────────────────────────────────────────────────────────────────────────
 
-  async #beat(): Promise<void> {
-    const { signal } = this.#closing
-    let ok = true
-    while (!signal.aborted) {
-      const pause = pauseOf(ok ? this.#times.heartbeat : this.#times.retry)
-      this.#beatSoon = () => pause.endsIn(this.#times.retry)
-      await pause.over
-      if (signal.aborted || this.#state === 'replaced') return
-      try {
-        await this.#renew()
-        ok = true
-      } catch (error) {
-        if (ok) this.#parts.log.warn({ error: messageOf(error) }, 'the heartbeat of this replica failed')
-        ok = false
-      }
-    }
+  #onReport(report: BeatReport): void {
+    if ('failure' in report && !this.#beatFailed)
+      this.#parts.log.warn({ error: report.failure }, 'the heartbeat of this replica failed')
+    this.#beatFailed = 'failure' in report
+    if ('beat' in report) this.#onBeat(report.at, report.beat)
   }
 
-  async #renew(): Promise<void> {
-    const { rows, log } = this.#parts
-    const at = performance.now()
-    const beat = await rows.heartbeat()
+  /** Never rejects. */
+  async #registerAgain(): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      try {
+        await this.#register()
+        break
+      } catch (error) {
+        this.#onReport({ failure: messageOf(error) })
+        await sleep(this.#times.retry)
+      }
+    }
+    this.#registering = undefined
+  }
+
+  /** `at`: when it was sent. */
+  #onBeat(at: number, beat: Beat): void {
+    const { log } = this.#parts
     if (beat === 'replaced') {
       this.#state = 'replaced'
       log.warn(
@@ -293,14 +304,14 @@ export class Replica implements Ownership {
         'another agent uses this SANDLOT_REPLICA now, so this one serves no users; give each agent its own',
       )
       for (const userId of this.#held.keys()) this.#lose(userId)
-      return
+      return void this.#beats?.stop()
     }
     if (beat === 'forgotten') {
       log.warn({ replica: this.id }, 'the database has lost this replica; registering it again')
       for (const userId of this.#held.keys()) this.#lose(userId)
-      return this.#register()
+      this.#registering ??= this.#registerAgain()
+      return
     }
-    this.#renewedAt = at
     const owned = new Map(beat.owned.map(({ userId, epoch }) => [userId, epoch]))
     for (const [userId, { epoch, since }] of this.#held)
       if (since < at && owned.get(userId) !== epoch) this.#lose(userId)
@@ -347,9 +358,11 @@ export class Replica implements Ownership {
   async #poll(): Promise<void> {
     const { signal } = this.#closing
     while (!signal.aborted) {
-      const pause = pauseOf(this.#times.sweep)
-      this.#wake = pause.end
-      await pause.over
+      const pause = Promise.withResolvers<void>()
+      const timer = setTimeout(pause.resolve, this.#times.sweep)
+      this.#wake = pause.resolve
+      await pause.promise
+      clearTimeout(timer)
       if (signal.aborted) return
       await this.#sweep()
     }
@@ -421,21 +434,4 @@ export class Replica implements Ownership {
     await Promise.all(people.map(giveUp))
     log.info({ ms: Math.round(performance.now() - started) }, 'drained')
   }
-}
-
-/** A pause that may be ended early. */
-function pauseOf(ms: number): { over: Promise<void>; end: () => void; endsIn: (ms: number) => void } {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const until = performance.now() + ms
-  let timer = setTimeout(resolve, ms)
-  const end = (): void => {
-    clearTimeout(timer)
-    resolve()
-  }
-  const endsIn = (soon: number): void => {
-    if (performance.now() + soon >= until) return
-    clearTimeout(timer)
-    timer = setTimeout(resolve, soon)
-  }
-  return { over: promise, end, endsIn }
 }

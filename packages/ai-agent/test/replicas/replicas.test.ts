@@ -1,10 +1,15 @@
 /** Agents as processes on one PostgreSQL: one resumes the work of another. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import { type SessionEvent, seqOf } from '@sandlot/shared/chat/events'
 import { openSessionReader, openSessionStore } from '@sandlot/storage/store/open'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
-import { afterAll, expect, test, vi } from 'vitest'
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
+import { campaign, extent } from '../../../../test/campaign.ts'
+import { nodeEnvironment } from '../../../../test/config.ts'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
 import { openReplica } from '../../src/replicas/open-replica.ts'
 import { sharedEngine } from '../../src/replicas/ownership.ts'
@@ -19,6 +24,7 @@ import {
   startFakeProvider,
   textAnswer,
 } from '../support/fake-provider.ts'
+import type { BusyReplica } from './busy-replica.ts'
 
 vi.setConfig({ testTimeout: 90_000 })
 
@@ -223,7 +229,11 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
         .filter((replica) => replica.living)
         .map(({ people: has }) => has)
     expect([...((await a?.takeOver(people)) ?? [])]).toEqual([])
-    await postgres.rows('even', "update sessions.replicas set heartbeat_at = 0 where id = 'dead'")
+    // A late first heartbeat does not revive it.
+    await postgres.rows(
+      'even',
+      "update sessions.replicas set heartbeat_at = 0, started_at = 0 where id = 'dead'",
+    )
     await expect.poll(() => living.some(({ replica }) => replica.leads()), { timeout: 20_000 }).toBe(true)
     // Two look at the same moment, and one later.
     await Promise.all([a?.takeOver(people), b?.takeOver(people)])
@@ -252,16 +262,16 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
     const url = await postgres.database('beats')
     const happenings: string[] = []
     const begin = (id: string, times: Partial<ReplicaTimes>) => beginReplica(url, id, times, happenings)
-    const quick = { heartbeat: 50, retry: 50, stale: 400 }
+    const quick = { heartbeat: 50, retry: 50, stale: 2_000 }
     const one = await begin('one', quick)
     await one.replica.claim('ann')
     expect([one.replica.has('ann'), one.replica.leads()]).toEqual([true, true])
     await postgres.crash(async () => {
-      await expect.poll(() => one.replica.has('ann')).toBe(false)
+      await expect.poll(() => one.replica.has('ann'), { timeout: 20_000 }).toBe(false)
       expect(one.replica.leads()).toBe(false)
       await expect(one.replica.claim('ann')).rejects.toMatchObject({ code: 'not_owner' })
     })
-    await expect.poll(() => one.replica.has('ann')).toBe(true)
+    await expect.poll(() => one.replica.has('ann'), { timeout: 20_000 }).toBe(true)
 
     const two = await begin('two', quick)
     await expect(two.replica.claim('ann')).rejects.toMatchObject({ code: 'not_owner', replica: 'one' })
@@ -278,5 +288,36 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
     await two.close()
     expect(happenings.at(-1)).toBe('two lost ann')
     await one.close()
+  })
+
+  test('one whose thread is busy keeps its people; one whose thread is blocked loses them and acts no more', async () => {
+    const url = await postgres.database('busy')
+    const until = join(folder.path, 'until')
+    const start = (of: Pick<BusyReplica, 'userId' | 'busy' | 'stuck'>) => {
+      const turns = [3_000, 200, 3_000, 2_000, 500]
+      const keys = join(folder.path, 'keys')
+      const given: BusyReplica = { ...of, database: url, turns, until, keys, burns: campaign.full }
+      const file = join(import.meta.dirname, 'busy-replica.ts')
+      const child = spawn(process.execPath, ['--conditions=sandlot-source', file, JSON.stringify(given)], {
+        env: nodeEnvironment(),
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      const one = { ended: once(child, 'close'), said: '' }
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (one.said += text))
+      return one
+    }
+    const other = await beginReplica(url, 'other', {})
+    const busy = start({ userId: 'ann', busy: extent(10_000, 60_000), stuck: 10_000 })
+    const blocked = start({ userId: 'bob', busy: 0, stuck: 500 })
+    const areOwners = () => [busy.said, blocked.said].every((said) => said.includes('owns'))
+    await expect.poll(areOwners, { timeout: 30_000 }).toBe(true)
+    await expect.poll(() => other.replica.confirm('bob'), { timeout: 20_000 }).toBe(true)
+    while (!busy.said.includes('owner\n')) expect(await other.replica.confirm('ann')).toBe(false)
+    writeFileSync(until, '')
+    await Promise.all([busy.ended, blocked.ended])
+    expect(busy.said).toBe('owns\nstayed the owner\nacts as the owner\nstored\n')
+    expect(blocked.said).toBe('owns\nstayed the owner\nacts no more\nrefused\n')
+    await other.close()
   })
 })

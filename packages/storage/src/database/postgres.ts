@@ -40,7 +40,7 @@ const NUMBERS: readonly number[] = [pg.types.builtins.INT8, pg.types.builtins.NU
  * The process's name in `pg_stat_activity`, unless the address has another one. PostgreSQL
  * truncates longer names.
  */
-const NAME = `sandlot ${/packages[/\\]([^/\\]+)/.exec(process.argv[1] ?? '')?.[1] ?? 'tool'} ${process.pid}@${hostname()}`
+export const PROCESS_NAME = `sandlot ${/packages[/\\]([^/\\]+)/.exec(process.argv[1] ?? '')?.[1] ?? 'tool'} ${process.pid}@${hostname()}`
 
 interface PostgresSchema {
   /** `postgres://…` */
@@ -116,7 +116,7 @@ function poolOf(url: string, config: pg.PoolConfig, onLost: (error: Error) => un
 function clientConfig(connectionString: string): pg.ClientConfig {
   return {
     connectionString,
-    fallback_application_name: NAME,
+    fallback_application_name: PROCESS_NAME,
     connectionTimeoutMillis: CONNECT_MS,
     types: { getTypeParser },
   }
@@ -125,18 +125,23 @@ function clientConfig(connectionString: string): pg.ClientConfig {
 /** Milliseconds. */
 const HEARTBEAT_MS = 2_500
 
-/** One connection for a heartbeat: a statement without a quick answer is a missed beat. */
-export function heartbeatConnection<Schema>({ url, schema }: PostgresSchema): Kysely<Schema> {
+/**
+ * One connection for a heartbeat: a statement without a quick answer is a missed beat. `name`: of
+ * the process, which a thread does not know.
+ */
+export function heartbeatConnection<Schema>(at: PostgresSchema, name: string): OpenDatabase<Schema> {
   const config = {
-    onConnect: beginSession({ schema, statementMs: HEARTBEAT_MS }),
+    fallback_application_name: name,
+    onConnect: beginSession({ schema: at.schema, statementMs: HEARTBEAT_MS }),
     max: 1,
     connectionTimeoutMillis: HEARTBEAT_MS,
     query_timeout: HEARTBEAT_MS,
     idleTimeoutMillis: 0,
   }
   // The next beat fails by itself.
-  const pool = poolOf(url, config, () => undefined)
-  return new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  const pool = poolOf(at.url, config, () => undefined)
+  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  return { db, health: new PostgresHealth(at), close: () => db.destroy() }
 }
 
 /** Milliseconds without an answer after which a connection counts as lost. */

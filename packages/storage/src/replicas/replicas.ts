@@ -9,6 +9,16 @@ import { dialectOf } from '../database/dialect.ts'
 import { changing, wakeListeners } from '../database/changes.ts'
 import { StorageError } from '../storage-error.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
+import {
+  type Beat,
+  type BeatReport,
+  type BeatTimes,
+  type Beats,
+  type Registered,
+  beat,
+  clock,
+  startBeats,
+} from './beats.ts'
 
 /** A replica with an older heartbeat is dead: its users may be claimed. */
 export const LIVING_MS = 7_000
@@ -51,11 +61,6 @@ export interface NewReplica {
   engine?: string | undefined
 }
 
-export interface Owned {
-  userId: string
-  epoch: number
-}
-
 export interface Claim {
   /** The current owner. */
   replicaId: string
@@ -82,11 +87,10 @@ export interface ReplicaRows extends ReplicaReads {
    * another engine.
    */
   register(replica: NewReplica): Promise<string[]>
-  /**
-   * Renews it, on its own connection. `replaced`: another was registered under its id. `forgotten`:
-   * the database has lost it, and it must register again.
-   */
-  heartbeat(): Promise<{ draining: boolean; owned: Owned[] } | 'replaced' | 'forgotten'>
+  /** Renews it once. */
+  heartbeat(): Promise<Beat>
+  /** See `startBeats`. */
+  startBeats(times: BeatTimes, since: number, report: (report: BeatReport) => void): Promise<Beats>
   /**
    * Claims this user unless a living replica owns them. Returns the current owner. Undefined: not
    * known, because this replica is dead or draining itself.
@@ -114,16 +118,16 @@ export interface ReplicaRows extends ReplicaReads {
 
 /** The users that this replica may write for. Undefined epochs belong to others. */
 export class Fence {
-  #replica: { id: string; startedAt: number } | undefined
+  #replica: Registered | undefined
   readonly #epochs = new Map<string, number>()
 
   /** Undefined: there is one process, which owns everything. */
-  get replica(): { id: string; startedAt: number } | undefined {
+  get replica(): Registered | undefined {
     return this.#replica
   }
 
-  begin(id: string, startedAt: number): void {
-    this.#replica = { id, startedAt }
+  begin(replica: Registered): void {
+    this.#replica = replica
     this.#epochs.clear()
   }
 
@@ -194,13 +198,8 @@ export function replicaReads(db: Kysely<SessionsSchema>): ReplicaReads {
   }
 }
 
-/** `beats`: opens the heartbeat's connection, which must not wait for a pool. */
-export function storedReplicas(
-  db: Kysely<SessionsSchema>,
-  fence: Fence,
-  beats: () => Kysely<SessionsSchema>,
-): ReplicaRows & { close(): Promise<void> } {
-  let beating: Kysely<SessionsSchema> | undefined
+/** `url`: of the database. */
+export function storedReplicas(db: Kysely<SessionsSchema>, fence: Fence, url: string): ReplicaRows {
   const release = async (userIds: readonly string[]): Promise<void> => {
     for (const userId of userIds) fence.lost(userId)
     await db
@@ -221,16 +220,10 @@ export function storedReplicas(
 
     register: (...args) => register(db, fence, ...args),
 
-    async heartbeat() {
-      try {
-        return await beat(db, fence, (beating ??= beats()))
-      } catch (error) {
-        // It may be cut and never answer.
-        void beating?.destroy().catch(() => undefined)
-        beating = undefined
-        throw error
-      }
-    },
+    heartbeat: () => beat(db, registeredReplica(fence)),
+
+    startBeats: async (times, ...args) =>
+      startBeats({ url, replica: registeredReplica(fence), times }, ...args),
 
     claim: (...args) => claim(db, fence, ...args),
 
@@ -246,10 +239,6 @@ export function storedReplicas(
     unregister: () => unregister(db, fence),
     unowned: () => findUnowned(db),
     lose: (userId) => fence.lost(userId),
-
-    async close() {
-      await beating?.destroy()
-    },
   }
 }
 
@@ -280,35 +269,9 @@ async function listReplicas(db: Kysely<SessionsSchema>): ReturnType<ReplicaReads
   }))
 }
 
-function registeredReplica({ replica }: Fence): { id: string; startedAt: number } {
+function registeredReplica({ replica }: Fence): Registered {
   if (replica === undefined) throw new TypeError('No replica was registered.')
   return replica
-}
-
-/** `over`: the heartbeat's connection. */
-async function beat(
-  db: Kysely<SessionsSchema>,
-  fence: Fence,
-  over: Kysely<SessionsSchema>,
-): ReturnType<ReplicaRows['heartbeat']> {
-  const now = clock(db)
-  const { id, startedAt } = registeredReplica(fence)
-  const { rows } = await sql<{ draining: number; user_id: string | null; epoch: number | null }>`
-    with beat as (
-      update replicas set heartbeat_at = ${now}
-      where id = ${id} and started_at = ${startedAt} returning id, draining
-    )
-    select beat.draining, owners.user_id, owners.epoch
-    from beat left join owners on owners.replica_id = beat.id`.execute(over)
-  const [first] = rows
-  if (first === undefined) {
-    const other = await db.selectFrom('replicas').select('id').where('id', '=', id).executeTakeFirst()
-    return other === undefined ? 'forgotten' : 'replaced'
-  }
-  const owned = rows.flatMap(({ user_id, epoch }) =>
-    user_id === null || epoch === null ? [] : [{ userId: user_id, epoch: epoch }],
-  )
-  return { draining: first.draining === 1, owned }
 }
 
 async function register(
@@ -349,7 +312,7 @@ async function register(
     const unknown = others.filter((other) => other.engine === null).map((other) => other.id)
     return { startedAt: made.started_at, unknown }
   })
-  fence.begin(id, startedAt)
+  fence.begin({ id, startedAt })
   await wakeListeners(db)
   return unknown
 }
@@ -455,13 +418,6 @@ function refuseOtherEngine(id: string, engine: string, others: readonly OtherRep
     'other_engine',
     `Agent ${other.id} on this database uses the Docker engine ${other.engine}, and agent ${id} the engine ${engine}. People's files are on one engine only. Set DOCKER_HOST of all agents to the same engine, or end ${other.id} first.`,
   )
-}
-
-/** Epoch milliseconds, by the database's clock: those of hosts may differ by minutes. */
-function clock(db: Kysely<SessionsSchema>): RawBuilder<number> {
-  return dialectOf(db) === 'sqlite'
-    ? sql<number>`cast((julianday('now') - 2440587.5) * 86400000 as integer)`
-    : sql<number>`cast(floor(extract(epoch from clock_timestamp()) * 1000) as bigint)`
 }
 
 function isLiving(now: RawBuilder<number>): RawBuilder<boolean> {

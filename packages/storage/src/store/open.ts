@@ -2,7 +2,6 @@
 import { auditReads, storedAudit } from '../audit/audit.ts'
 import { dialectOf, isPostgres } from '../database/dialect.ts'
 import { openStore, openStoreReader } from '../database/open.ts'
-import { heartbeatConnection } from '../database/postgres.ts'
 import { GroupCommit } from '../database/group-commit.ts'
 import { KnownCommits } from '../database/known-commits.ts'
 import { ledgerFailure, storedLedger } from '../replicas/ledger.ts'
@@ -62,9 +61,6 @@ export async function openSessionStore(
   indexing.poke()
   const writes = sessionWrites(db, commits, room, fence)
   const shares = storedShares(db)
-  const replicas = storedReplicas(db, fence, () =>
-    heartbeatConnection<SessionsSchema>({ url: where, schema: 'sessions' }),
-  )
   return withTypedFailures(health, {
     ...sessionReads(db),
     problem: async () => health.problem(),
@@ -84,7 +80,7 @@ export async function openSessionStore(
         indexing.poke()
       },
     }),
-    replicas: withTypedFailures(health, replicas),
+    replicas: withTypedFailures(health, storedReplicas(db, fence, where)),
     appendOutput: (sessionId, callId, offset, bytes, epoch) =>
       output.append(sessionId, callId, offset, bytes, epoch),
     close: async () => {
@@ -94,7 +90,6 @@ export async function openSessionStore(
       await commits.idle()
       await known?.close()
       checkpoints?.stop()
-      await replicas.close()
       await database.close()
     },
   })
