@@ -1,24 +1,26 @@
 /**
- * The sessions in memory: at most one object for each, and of the unused ones the latest.
+ * The sessions in memory: at most one object for each. Idle ones leave after a short time.
  */
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import type { SessionRow } from '@sandlot/storage/tables/records'
 import { Session } from './session.ts'
 import type { SessionParts } from './parts.ts'
 
-/** Idle sessions, until the least recently used is evicted. */
+/** Limits of the sessions in memory. Those in use stay. */
 interface CacheLimits {
-  sessions: number
-  /** About what their logs take of memory. */
+  /** About what all take of memory; above it the least recently used idle ones leave. */
   bytes: number
   /**
-   * Milliseconds since its last use before which none is forgotten: who asked for it is about to
-   * use it.
+   * Milliseconds since its last use before which none leaves: who asked for it is about to use it.
    */
-  ms: number
+  graceMs: number
+  /** Milliseconds without a use after which an idle one leaves. */
+  idleMs: number
 }
 
-const DEFAULT_LIMITS: CacheLimits = { sessions: 200, bytes: 64 * 1024 * 1024, ms: 5_000 }
+const DEFAULT_LIMITS: CacheLimits = { bytes: 64 * 1024 * 1024, graceMs: 5_000, idleMs: 60_000 }
+/** About what a session takes of memory besides its log. */
+const SESSION_BYTES = 16 * 1024
 
 interface Loaded {
   loading: Promise<Session>
@@ -33,6 +35,7 @@ export class LoadedSessions {
   readonly #limits: CacheLimits
   /** In the order of their last use. */
   readonly #sessions = new Map<string, Loaded>()
+  #timer: NodeJS.Timeout | undefined
 
   /**
    * `changed` gets every change of a session's line in the list, `loaded` each session before it
@@ -54,8 +57,7 @@ export class LoadedSessions {
   async find(sessionId: string): Promise<Session | undefined> {
     const loaded = this.#sessions.get(sessionId)
     if (loaded !== undefined) {
-      this.#sessions.delete(sessionId)
-      this.#sessions.set(sessionId, { ...loaded, usedAt: performance.now() })
+      this.#used(sessionId, loaded.loading)
       const session = await loaded.loading
       if (!session.lost) return session
       if (this.#sessions.get(sessionId)?.loading === loaded.loading) this.#sessions.delete(sessionId)
@@ -75,11 +77,9 @@ export class LoadedSessions {
     const known = this.#sessions.get(row.id)
     if (known !== undefined) return known.loading
     const loading = this.#start(row)
-    this.#sessions.set(row.id, { loading, usedAt: performance.now() })
-    loading.then(
-      () => this.#forgetIdle(),
-      () => this.#sessions.delete(row.id),
-    )
+    this.#used(row.id, loading)
+    this.#forgetLater()
+    loading.catch(() => this.#sessions.delete(row.id))
     return loading
   }
 
@@ -112,6 +112,7 @@ export class LoadedSessions {
   }
 
   clear(): void {
+    clearTimeout(this.#timer)
     this.#sessions.clear()
   }
 
@@ -128,18 +129,40 @@ export class LoadedSessions {
     return session
   }
 
+  /** Makes it the most recently used. */
+  #used(sessionId: string, loading: Promise<Session>): void {
+    this.#sessions.delete(sessionId)
+    this.#sessions.set(sessionId, { loading, usedAt: performance.now() })
+  }
+
+  /** Again and again as long as there are sessions: they become idle without a call from here. */
+  #forgetLater(): void {
+    if (this.#sessions.size === 0) return
+    this.#timer ??= setTimeout(() => {
+      void this.#forgetIdle().finally(() => {
+        this.#timer = undefined
+        this.#forgetLater()
+      })
+    }, this.#limits.graceMs).unref()
+  }
+
   async #forgetIdle(): Promise<void> {
-    const { sessions, bytes, ms } = this.#limits
-    let loaded = (await this.all()).reduce((sum, session) => sum + session.bytes, 0)
-    for (const [id, { loading }] of this.#sessions) {
-      if (this.#sessions.size <= sessions && loaded <= bytes) return
+    const { bytes, graceMs, idleMs } = this.#limits
+    let taken = (await this.all()).reduce((sum, session) => sum + SESSION_BYTES + session.bytes, 0)
+    const entries = [...this.#sessions]
+    for (const [id, { loading }] of entries) {
       const session = await loading.catch(() => undefined)
       // Looked up again: during the wait it may have been used, or lost and reloaded.
       const entry = this.#sessions.get(id)
-      if (session?.idle !== true || entry?.loading !== loading) continue
-      if (performance.now() - entry.usedAt < ms) continue
+      if (session === undefined || entry?.loading !== loading) continue
+      if (!session.idle) {
+        this.#used(id, loading)
+        continue
+      }
+      const unusedMs = performance.now() - entry.usedAt
+      if (unusedMs < graceMs || (unusedMs < idleMs && taken <= bytes)) continue
       this.#sessions.delete(id)
-      loaded -= session.bytes
+      taken -= SESSION_BYTES + session.bytes
       session.forget()
     }
   }
