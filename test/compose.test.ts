@@ -16,6 +16,7 @@ interface Service {
   environment?: Record<string, string>
   volumes?: string[]
   ports?: string[]
+  mem_limit?: string
   user?: string
   read_only?: boolean
   network_mode?: string
@@ -66,6 +67,10 @@ describe('the composed deployment', () => {
       security_opt: ['no-new-privileges:true'],
     })
     expect(service).not.toHaveProperty('privileged')
+  })
+
+  test('the processes that grow with use have a limit of memory', () => {
+    expect([named('ai-agent').mem_limit, named('service').mem_limit]).toEqual(['2g', '2g'])
   })
 
   test('only the gate and backups have the engine’s socket, and only the gate may change its user, which it does before anything else', () => {

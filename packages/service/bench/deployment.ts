@@ -13,6 +13,7 @@ import { openSessionStore } from '@sandlot/storage/store/open'
 import { WebSocket } from 'ws'
 import { LOCAL_PROCESS, nodeEnvironment } from '../../../test/config.ts'
 import { end } from '../../../test/bench/program.ts'
+import { nodeOptions } from '../../cli/src/processes/children.ts'
 import { makeUsage } from '../../storage/bench/usage.ts'
 
 const MAINS = {
@@ -91,6 +92,7 @@ export async function openDeployment(
       {
         env: {
           ...nodeEnvironment(),
+          NODE_OPTIONS: nodeOptions(),
           SANDLOT_DATA: folder,
           LOG_LEVEL: 'warn',
           ...(database === undefined ? {} : { DATABASE_URL: database }),

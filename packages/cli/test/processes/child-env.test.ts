@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -92,6 +93,22 @@ describe('what each process may know', () => {
     ])
     await rm(certificates, { recursive: true })
   })
+
+  test.each(['ai-agent', 'service'] as const)(
+    '%s has a limit of its heap, and flags of its operator win',
+    (name) => {
+      const limitOf = (given: Record<string, string>): number => {
+        const { environment: env, command } = childSpec(
+          name,
+          parseCliConfig({ SANDLOT_DATA: '/somewhere', ...given }),
+        )
+        const script = 'require("node:v8").getHeapStatistics().heap_size_limit / 2 ** 20'
+        return Number(execFileSync(command, ['-p', script], { env, encoding: 'utf8' }))
+      }
+      expect(limitOf({})).toBeLessThanOrEqual(1024 + 3 * 32)
+      expect(limitOf({ NODE_OPTIONS: '--max-old-space-size=1500' })).toBeGreaterThanOrEqual(1500)
+    },
+  )
 
   test('every setting reaches a process, or is one of the command line', () => {
     const commandLine = [
