@@ -8,7 +8,7 @@ import type { FilesFound } from '@sandlot/shared/workspace/files'
 const MOST_ENTRIES = 50_000
 const MOST_MS = 3_000
 const SIDE_BY_SIDE = 8
-/** A search as one types makes one walk. */
+/** From the start of a walk: a search as one types makes one. */
 const CACHE_MS = 5_000
 const MAX_CACHED = 4
 const ENTRIES_PER_PAUSE = 256
@@ -56,7 +56,7 @@ class Best {
 
 /** Searches of several people. */
 export class FileSearch {
-  readonly #walks = new Map<string, { at: number; names: Promise<Names> }>()
+  readonly #walks = new Map<string, Promise<Names>>()
 
   /** The best `most` entries. Without a query the ones that were changed last. */
   async find(userId: string, files: SandboxFiles, query: string, most: number): Promise<FilesFound> {
@@ -84,14 +84,17 @@ export class FileSearch {
 
   async #names(userId: string, files: SandboxFiles): Promise<Names> {
     const known = this.#walks.get(userId)
-    if (known !== undefined && performance.now() - known.at < CACHE_MS) return known.names
-    this.#walks.delete(userId)
+    if (known !== undefined) return known
     const [oldest] = this.#walks.keys()
     if (oldest !== undefined && this.#walks.size >= MAX_CACHED) this.#walks.delete(oldest)
     const names = walk(files)
-    this.#walks.set(userId, { at: performance.now(), names })
+    this.#walks.set(userId, names)
+    const expire = (): void => {
+      if (this.#walks.get(userId) === names) this.#walks.delete(userId)
+    }
+    setTimeout(expire, CACHE_MS).unref()
     // One that failed is not kept.
-    names.catch(() => this.#walks.delete(userId))
+    names.catch(expire)
     return names
   }
 }

@@ -1,6 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
@@ -8,6 +6,7 @@ import { LoadedSessions } from '../../src/session/loaded.ts'
 import type { SessionParts } from '../../src/session/parts.ts'
 import type { Session } from '../../src/session/session.ts'
 import { AgentBench } from '../support/agent-fixture.ts'
+import { collected } from '../support/collect-garbage.ts'
 import { textAnswer } from '../support/fake-provider.ts'
 
 const said = (text: string): SessionEvent => ({
@@ -16,9 +15,6 @@ const said = (text: string): SessionEvent => ({
   content: { type: 'text', text },
   _meta: makeMeta({}, 1),
 })
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
 
 /** Later than one round of the timer with a grace of 0. */
 const nextRound = (): Promise<void> => sleep(5)
@@ -74,8 +70,5 @@ test('a closed chat leaves memory although no other is loaded, and nothing else 
   }
   const closed = await openAndClose()
   while ((await ids()).length > 0) await nextRound()
-  while (closed.deref() !== undefined) {
-    await nextRound()
-    collectGarbage()
-  }
+  await collected(closed)
 })
