@@ -14,7 +14,12 @@ export class Recent<Key, Value> {
   }
 
   find(key: Key): Value | undefined {
-    return this.#entries.find((kept) => this.#isSame(kept.key, key))?.value
+    // The newest first: it is the one that repeats.
+    for (let age = 1; age <= this.#entries.length; age++) {
+      const kept = this.#entries[(this.#next + MOST - age) % MOST]
+      if (kept !== undefined && this.#isSame(kept.key, key)) return kept.value
+    }
+    return undefined
   }
 
   keep(key: Key, value: Value): void {
