@@ -14,16 +14,16 @@ const BATCH_EVENTS = 200
 const BATCH_CHARS = 128 * 1024
 
 interface PumpOptions {
-  session: Session
+  session: Pick<Session, 'subscribe' | 'lost'>
   /** Number of the last event that the client has. */
   after: number
   /** The reader, for others who see the session. */
   actor?: Actor | undefined
   /**
-   * Resolves when the client's connection has taken the events; rejects when the connection is
-   * gone.
+   * Resolves when the client's connection can take more events, undefined: at once. Rejects when
+   * the connection is closed.
    */
-  send: (events: readonly SessionEvent[]) => Promise<void>
+  send: (events: readonly SessionEvent[]) => Promise<void> | undefined
   /**
    * Called when all missed events were sent; again after each resume.
    */
@@ -100,8 +100,11 @@ export class SessionPump {
         }
         ready(subscription.seq)
         caughtUp?.()
-        for await (const event of subscription.live) await this.#send([event])
-        return
+        for (;;) {
+          const events = await subscription.live.takeAll()
+          if (events.length === 0) return
+          for (const batch of events.length === 1 ? [events] : batches(events)) await this.#send(batch)
+        }
       } catch (error) {
         subscription.close()
         if (this.#ended || !(error instanceof SubscriptionClosed)) return
@@ -114,7 +117,8 @@ export class SessionPump {
 
   async #send(events: readonly SessionEvent[]): Promise<void> {
     if (this.#ended) throw new SubscriptionClosed('deleted')
-    await this.#options.send(events)
+    const sending = this.#options.send(events)
+    if (sending !== undefined) await sending
     const seq = events.findLast((event) => seqOf(event) !== undefined)?._meta.sandlot.seq
     if (seq === undefined) return
     this.#sent = Math.max(this.#sent, seq)

@@ -42,7 +42,7 @@ export interface Subscription {
    * Everything from then on, nothing lost or doubled. Throws `SubscriptionClosed`; ends after
    * `close()`.
    */
-  readonly live: AsyncIterable<SessionEvent>
+  readonly live: Pick<Queue<SessionEvent>, 'takeAll' | typeof Symbol.asyncIterator>
   /** Aborted when nothing more may be sent, also of what was taken from `live` already. */
   readonly unshared: AbortSignal
   close: () => void

@@ -136,13 +136,21 @@ export class Queue<T> implements AsyncIterable<T> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void> {
     for (;;) {
-      const batch = this.#values
-      this.#values = []
+      const batch = await this.takeAll()
+      if (batch.length === 0) return
       yield* batch
-      if (this.#values.length > 0) continue
+    }
+  }
+
+  /**
+   * All pending values, in order, once there is one; none: it has ended. Throws the argument of
+   * `fail` once the rest is taken.
+   */
+  async takeAll(): Promise<T[]> {
+    while (this.#values.length === 0) {
       if (this.#ended !== undefined) {
         if ('error' in this.#ended) throw this.#ended.error
-        return
+        return []
       }
       await new Promise<void>((resolve) => {
         this.#wake = resolve
@@ -152,5 +160,8 @@ export class Queue<T> implements AsyncIterable<T> {
       this.#isIdle = false
       this.#wake = undefined
     }
+    const batch = this.#values
+    this.#values = []
+    return batch
   }
 }

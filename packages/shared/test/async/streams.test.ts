@@ -138,4 +138,47 @@ describe('Queue', () => {
     }
     await expect(read()).rejects.toThrow('gone')
   })
+
+  test('in any interleaving, each value is taken once, in order, and then the end', async () => {
+    const pauses = fc.array(fc.nat(4), { maxLength: 40 })
+    const pause = async (microtasks = 0): Promise<void> => {
+      for (let count = 0; count < microtasks; count++) await Promise.resolve()
+    }
+    await fc.assert(
+      fc.asyncProperty(pauses, pauses, fc.boolean(), async (pushes, takes, fails) => {
+        const queue = new Queue<number>()
+        const taken: number[] = []
+        const consume = async (): Promise<void> => {
+          for (let batch = 0; ; batch++) {
+            const values = await queue.takeAll()
+            if (values.length === 0) return
+            taken.push(...values)
+            await pause(takes[batch])
+          }
+        }
+        const consumed = consume().catch((error: unknown) => error)
+        for (const [value, microtasks] of pushes.entries()) {
+          queue.push(value)
+          await pause(microtasks)
+        }
+        if (fails) queue.fail('gone')
+        else queue.end()
+        expect(await consumed).toBe(fails ? 'gone' : undefined)
+        expect(taken).toEqual([...pushes.keys()])
+      }),
+    )
+  })
+
+  test('is idle when all is taken and more is awaited', async () => {
+    const queue = new Queue<number>()
+    queue.push(1)
+    let idle = false
+    void queue.idle().then(() => (idle = true))
+    expect(await queue.takeAll()).toEqual([1])
+    expect(idle).toBe(false)
+    const next = queue.takeAll()
+    await queue.idle()
+    queue.push(2)
+    expect(await next).toEqual([2])
+  })
 })
