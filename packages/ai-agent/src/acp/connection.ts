@@ -1,5 +1,11 @@
 /** One client's connection: its user, the sessions it follows, and its open permission requests. */
-import { type AgentContext, type ClientCapabilities, RequestError, methods } from '@agentclientprotocol/sdk'
+import {
+  type AgentContext,
+  type AnyMessage,
+  type ClientCapabilities,
+  RequestError,
+  methods,
+} from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp/meta'
 import { type AgentUser, agentUser } from '@sandlot/shared/account/agent-user'
 import { Recent } from '@sandlot/shared/async/recent'
@@ -29,8 +35,12 @@ const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
 const withUser = z.looseObject({ sandlot: z.looseObject({ user: agentUser }) })
 
 /** Caches the last events: the same object for each reader, written as JSON once for all. */
-const sent = new Recent<SessionEvent, { sessionId: string; update: SessionEvent }>()
-const paramsOf = (sessionId: string, update: SessionEvent) => sent.get(update, () => ({ sessionId, update }))
+const sent = new Recent<readonly SessionEvent[], object>(
+  (one, other) => one.length === other.length && one.every((event, index) => event === other[index]),
+)
+
+/** Writes a notification without the SDK's queue. Undefined: the next one may follow at once. */
+export type SendNow = (message: AnyMessage) => Promise<void> | undefined
 
 interface Followed {
   pump: SessionPump
@@ -50,6 +60,7 @@ export class ClientConnection {
   readonly #parts: Parts
   readonly #closed: AbortSignal
   readonly #close: () => void
+  readonly #sendNow: SendNow | undefined
   readonly #followed = new Map<string, Followed>()
   /** Per session the last request that has not taken effect. */
   readonly #admitting = new Map<string, Promise<unknown>>()
@@ -58,8 +69,16 @@ export class ClientConnection {
   #capabilities: ClientCapabilities | undefined
   #wishes: ClientFeatures = NO_FEATURES
 
-  constructor(client: AgentContext, parts: Parts, closed: AbortSignal, close: () => void) {
+  /** `sendNow`: for our own service, if its stream has it. */
+  constructor(
+    client: AgentContext,
+    parts: Parts,
+    closed: AbortSignal,
+    close: () => void,
+    sendNow: SendNow | undefined,
+  ) {
     this.#close = close
+    this.#sendNow = sendNow
     this.#client = client
     this.#parts = parts
     this.#closed = closed
@@ -253,17 +272,29 @@ export class ClientConnection {
   // ── Sending
   // ───────────────────────────────────────────────────────────────────────────────────────────
 
-  async #send(session: Session, events: readonly SessionEvent[]): Promise<void> {
+  #send(session: Session, events: readonly SessionEvent[]): Promise<void> | undefined {
+    if (!this.ours) return this.#sendForeign(session, events)
     const sessionId = session.id
-    const [first, ...more] = events
-    if (!this.ours) {
-      for (const event of events) await this.#sendForeign(session, event)
-    } else if (first !== undefined && more.length === 0) {
-      await this.#client.notify(methods.client.session.update, paramsOf(sessionId, first))
-    } else await this.#client.notify(EXT.sessionUpdates, { sessionId, updates: events })
+    const [update] = events
+    const isOne = events.length === 1
+    const params = sent.get(events, () => (isOne ? { sessionId, update } : { sessionId, updates: events }))
+    return this.#notifyOurs(isOne ? methods.client.session.update : EXT.sessionUpdates, params)
   }
 
-  async #sendForeign(session: Session, event: SessionEvent): Promise<void> {
+  /**
+   * To our own service, which reads notifications before the SDK does. Responses follow on the wire
+   * what was sent before them. Undefined: the next one may follow at once.
+   */
+  #notifyOurs(method: string, params: object): Promise<void> | undefined {
+    if (this.#sendNow === undefined || this.#closed.aborted) return this.#client.notify(method, params)
+    return this.#sendNow({ jsonrpc: '2.0', method, params })
+  }
+
+  async #sendForeign(session: Session, events: readonly SessionEvent[]): Promise<void> {
+    for (const event of events) await this.#sendForeignEvent(session, event)
+  }
+
+  async #sendForeignEvent(session: Session, event: SessionEvent): Promise<void> {
     const sessionId = session.id
     const followed = this.#followed.get(sessionId)
     if (followed === undefined) return
@@ -284,7 +315,7 @@ export class ClientConnection {
    * Sends a piece of an export that this client requested. Rejects when the connection is closed.
    */
   async sendPiece(text: string): Promise<void> {
-    await this.#client.notify(EXT.exportPiece, { text })
+    await this.#notifyOurs(EXT.exportPiece, { text })
   }
 
   /** A mode is also a config option, and clients that know options may not look at modes. */
@@ -302,7 +333,7 @@ export class ClientConnection {
 
   async #notify(method: string, params: object): Promise<void> {
     try {
-      await this.#client.notify(method, params)
+      await this.#notifyOurs(method, params)
     } catch (error) {
       // On a closed connection this is expected.
       if (!this.#closed.aborted)

@@ -10,7 +10,7 @@ import {
   PROTOCOL_VERSION,
   methods,
 } from '@agentclientprotocol/sdk'
-import { ClientConnection } from './connection.ts'
+import { ClientConnection, type SendNow } from './connection.ts'
 import { execRequests } from './requests/exec.ts'
 import { extensionRequests } from './requests/extension.ts'
 import { filesRequests } from './requests/files.ts'
@@ -42,7 +42,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { z } from 'zod'
 
 /** Serves one client until its stream ends. A disconnect cancels nothing. */
-type ServeAcp = (stream: Stream) => AgentConnection
+type ServeAcp = (stream: Stream & { send?: SendNow }) => AgentConnection
 
 /**
  * The SDK keeps about half a kilobyte per registered handler and connection. So a connection
@@ -56,7 +56,7 @@ export function createAcpServer(parts: AcpServerParts): ServeAcp {
     let connection: ClientConnection
     const context = createHandlerContext(parts, () => connection)
     const app = agent({ name: 'sandlot' }).onConnect((made) => {
-      connection = new ClientConnection(made.client, parts, made.signal, () => made.close())
+      connection = new ClientConnection(made.client, parts, made.signal, () => made.close(), stream.send)
     })
     addHandshake(app, context)
     addSessionRequests(app, context)

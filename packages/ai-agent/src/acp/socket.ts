@@ -7,10 +7,10 @@ import { type IncomingMessage, type ServerResponse, createServer } from 'node:ht
 import type { ListenOptions, Server as NetServer } from 'node:net'
 import { dirname } from 'node:path'
 import type { Duplex } from 'node:stream'
-import type { Stream, AnyMessage } from '@agentclientprotocol/sdk'
+import type { AnyMessage } from '@agentclientprotocol/sdk'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { type AgentStatus, STREAM_PATH } from '@sandlot/shared/acp/meta'
-import { jsonRpcSocket } from '@sandlot/shared/node/json-rpc-socket'
+import { type JsonRpcSocket, jsonRpcSocket } from '@sandlot/shared/node/json-rpc-socket'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { WebSocketServer, WebSocket } from 'ws'
 import type { ToolListing } from '../config/tool-listing.ts'
@@ -32,7 +32,7 @@ interface SocketServerParts {
    */
   path: string
   /** Serve one client. */
-  serve: (stream: Stream) => void
+  serve: (stream: JsonRpcSocket<AnyMessage>) => void
   /** Absent: there are no byte streams. */
   streams?: ByteStreams
   status: () => Promise<AgentStatus>
@@ -169,7 +169,7 @@ export async function whenClosed(socket: WebSocket): Promise<void> {
 const MAX_WAITING_MESSAGES = 64
 
 /** One WebSocket as the SDK's stream. `connection`: what `socket` was made from. */
-export function webSocketStream(socket: WebSocket, connection: Duplex): Stream {
+export function webSocketStream(socket: WebSocket, connection: Duplex): JsonRpcSocket<AnyMessage> {
   return jsonRpcSocket<AnyMessage>(socket, {
     connection,
     maxWaiting: MAX_WAITING_MESSAGES,

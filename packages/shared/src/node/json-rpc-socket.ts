@@ -26,6 +26,11 @@ export interface JsonRpcSocket<Message> {
   readable: ReadableStream<Message>
   /** Closing it closes the socket; aborting it sends written messages and terminates the socket. */
   writable: WritableStream<Message>
+  /**
+   * Writes a message at once, before those that still wait in `writable`. Undefined: the next one
+   * may follow; else resolves when it may. Rejects when the socket has closed.
+   */
+  send(message: Message): Promise<void> | undefined
   /** Sends written messages before the socket is terminated. */
   flush(): void
 }
@@ -67,27 +72,32 @@ export function jsonRpcSocket<Message>(
     },
     new CountQueuingStrategy({ highWaterMark: maxWaiting ?? 1 }),
   )
+  let onSent: (error?: Error | null) => void
+  const send = (message: Message): Promise<void> | undefined => {
+    writes?.join()
+    const text = textOf(message)
+    if (socket.bufferedAmount < MAX_WAITING_BYTES) {
+      socket.send(text, onSent)
+      return undefined
+    }
+    return new Promise<void>((resolve, reject) => {
+      socket.send(text, (error) => (error == null ? resolve() : reject(error)))
+    })
+  }
   const writable = new WritableStream<Message>({
-    write(message, controller) {
-      writes?.join()
-      const text = textOf(message)
-      if (socket.bufferedAmount < MAX_WAITING_BYTES) {
-        socket.send(text, (error) => {
-          if (error != null) controller.error(error)
-        })
-        return undefined
+    start(controller) {
+      onSent = (error) => {
+        if (error != null) controller.error(error)
       }
-      return new Promise<void>((resolve, reject) => {
-        socket.send(text, (error) => (error == null ? resolve() : reject(error)))
-      })
     },
+    write: send,
     close: () => socket.close(),
     abort() {
       writes?.flush()
       socket.terminate()
     },
   })
-  return { readable, writable, flush: () => writes?.flush() }
+  return { readable, writable, send, flush: () => writes?.flush() }
 }
 
 /** Cached text of the last notifications, for those that several connections get. */

@@ -96,6 +96,30 @@ test('a write waits while more than a mebibyte is on its way', async () => {
   await second
 })
 
+test('what is sent at once comes before the answers that follow, and waits for a slow reader', async () => {
+  const { stream } = serverEnd
+  const writer = stream.writable.getWriter()
+  expect(stream.send(message(1))).toBe(undefined)
+  const answered = writer.write(message(2))
+  clientEnd.socket.pause()
+  expect(stream.send(message(3, 'x'.repeat(16 * 1024 * 1024)))).toBe(undefined)
+  await answered
+  let sent = false
+  const slow = stream.send(message(4))?.then(() => (sent = true))
+  await nextTurn()
+  expect(slow).toBeDefined()
+  expect(sent).toBe(false)
+  clientEnd.socket.resume()
+  const reader = clientEnd.stream.readable.getReader()
+  const ids: (number | undefined)[] = []
+  while (ids.length < 4) ids.push((await reader.read()).value?.id)
+  expect(ids.filter((id) => id !== 2)).toEqual([1, 3, 4])
+  expect(ids.indexOf(2)).toBeGreaterThan(0)
+  await slow
+  serverEnd.socket.close()
+  await expect(stream.send(message(5, 'x'.repeat(2 * 1024 * 1024))) ?? writer.closed).rejects.toThrow()
+})
+
 test('the writes of one turn of the event loop are sent together', async () => {
   const { connection, stream } = serverEnd
   const writer = stream.writable.getWriter()
