@@ -114,26 +114,30 @@ function textOf(message: unknown): string {
   return cached.method === method ? cached.text : write()
 }
 
-/** Small writes to one connection, joined into one system call per turn of the event loop. */
+/**
+ * Small writes to one connection, joined into one system call: those of one callback of the event
+ * loop and its microtasks. Not of a whole turn: events that are collected for a turn are written at
+ * its end, and would wait for the end of the next one.
+ */
 class JoinedWrites {
   readonly #connection: Pick<Writable, 'cork' | 'uncork'>
-  #timer: NodeJS.Immediate | undefined
+  #corked = false
 
   constructor(connection: Pick<Writable, 'cork' | 'uncork'>) {
     this.#connection = connection
   }
 
-  /** Call before a write: later writes are sent at the end of this turn of the event loop. */
+  /** Call before a write: it is sent with later ones after the current microtasks. */
   join(): void {
-    if (this.#timer !== undefined) return
+    if (this.#corked) return
+    this.#corked = true
     this.#connection.cork()
-    this.#timer = setImmediate(() => this.flush())
+    process.nextTick(() => this.flush())
   }
 
   flush(): void {
-    if (this.#timer === undefined) return
-    clearImmediate(this.#timer)
-    this.#timer = undefined
+    if (!this.#corked) return
+    this.#corked = false
     this.#connection.uncork()
   }
 }
