@@ -213,7 +213,7 @@ const MAX_REPEATED_BYTES = 16 * 1024
  * An event of a session comes once for each of its readers, and is parsed once for all of them.
  * No reader changes it.
  */
-const repeated = new Recent<Buffer, AnyMessage>((one, other) => one.equals(other))
+const repeated = new Recent<string, AnyMessage>()
 
 /** The SDK's side of the socket: everything but notifications. */
 function streamOf(
@@ -224,10 +224,11 @@ function streamOf(
   return jsonRpcSocket<AnyMessage>(socket, {
     receive(data, _isBinary, deliver) {
       try {
-        const known = repeated.find(data)
-        const message = known ?? (JSON.parse(data.toString('utf8')) as AnyMessage)
+        const text = data.toString('utf8')
+        const known = data.length <= MAX_REPEATED_BYTES ? repeated.find(text) : undefined
+        const message = known ?? (JSON.parse(text) as AnyMessage)
         if ('method' in message && !('id' in message)) {
-          if (known === undefined && data.length <= MAX_REPEATED_BYTES) repeated.keep(data, message)
+          if (known === undefined && data.length <= MAX_REPEATED_BYTES) repeated.keep(text, message)
           onNotification(message.method, message.params)
         } else deliver(message)
         if (data.length >= LARGE_MESSAGE_BYTES) reading.readInSlices()

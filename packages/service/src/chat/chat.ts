@@ -21,6 +21,7 @@ import {
   type SessionEvent,
   isLive,
   metaOf,
+  plainLiveText,
   sandlotEventOf,
   seqOf,
   sessionEvent,
@@ -82,7 +83,6 @@ const MAX_PROMPTS = 128
 
 /** Cached for the last updates: other readers of the session get the same ones. */
 const readUpdates = new Recent<unknown, ReturnType<typeof readReadable<SessionEvent>>>()
-const updateParams = z.object({ sessionId: z.string(), update: z.unknown() })
 const promptResult = z.object({ stopReason, _meta: z.object({ sandlot: promptResultMeta }) })
 
 export class Chat {
@@ -383,8 +383,7 @@ export class Chat {
   #onNotification(method: string, params: unknown): void {
     if (this.#closed) return
     if (method === methods.client.session.update) {
-      const { data } = updateParams.safeParse(params)
-      if (data !== undefined) this.#onUpdate(data.sessionId, data.update)
+      if (isUpdate(params)) this.#onUpdate(params.sessionId, params.update)
     } else if (method === EXT.sessionUpdates) {
       const { data } = sessionUpdates.safeParse(params)
       if (data !== undefined) for (const update of data.updates) this.#onUpdate(data.sessionId, update)
@@ -410,7 +409,7 @@ export class Chat {
   #onUpdate(sessionId: string, update: unknown): void {
     const cursor = this.#sessions.cursorOf(sessionId)
     if (cursor === undefined) return
-    const read = readUpdates.get(update, () => readReadable(sessionEvent, update))
+    const read = readUpdates.get(update, () => readUpdate(update))
     if (read.problems.length > 0) {
       const message = read.ok ? 'a part of an event cannot be read' : 'the agent sent an unknown event'
       this.#options.log.warn({ problem: read.problems.join('; ') }, message)
@@ -420,13 +419,26 @@ export class Chat {
     if (seq !== undefined && !isLive(read.data) && !cursor.take(seq)) return
     // The event as received: parsing drops fields that a newer agent may have added.
     const received = read.value as SessionEvent
-    const event = withoutImageBytes(`/api/sessions/${encodeURIComponent(sessionId)}`, received)
+    const event =
+      seq === undefined
+        ? received
+        : withoutImageBytes(`/api/sessions/${encodeURIComponent(sessionId)}`, received)
     this.#options.send({ type: 'ai_chat_event', sessionId, event })
     const { promptId } = metaOf(event)
     const inner = sandlotEventOf(event)
     if (inner?.type === 'prompt_ended' && promptId !== undefined)
       this.#prompts.ended(sessionId, promptId, inner.stopReason)
   }
+}
+
+function isUpdate(params: unknown): params is { sessionId: string; update: unknown } {
+  const isObject = typeof params === 'object' && params !== null
+  return isObject && 'sessionId' in params && typeof params.sessionId === 'string' && 'update' in params
+}
+
+function readUpdate(update: unknown): ReturnType<typeof readReadable<SessionEvent>> {
+  const { success, data } = plainLiveText.safeParse(update)
+  return success ? { ok: true, value: update, data, problems: [] } : readReadable(sessionEvent, update)
 }
 
 interface PendingPrompt {
