@@ -54,7 +54,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
 const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^zod$/, only: /^(packages\/(?!web\/src\/.*\.tsx)|mcp\/)/ },
   { library: /^dockerode$/, only: /^packages\/sandbox\/(src\/backends\/docker|bench)\// },
-  { library: /^openai$/, only: /^packages\/ai-agent\/src\/model\// },
+  { library: /^openai$/, only: /^packages\/ai-agent\/bench\// },
   {
     library: /^lru-cache$/,
     only: /^(packages\/ai-agent\/src\/calls\/policies\/|mcp\/mcp-kit\/src\/lookups\.ts)/,

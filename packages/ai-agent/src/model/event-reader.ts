@@ -23,15 +23,29 @@ export class EventReader {
   }
 
   /**
-   * True for what counts as progress: not for pings, whether as an event, in words, or as a chunk
-   * that says nothing.
+   * Returns true for what counts as progress: not for pings, whether as an event, in words, or as a
+   * chunk that says nothing. Throws `ModelError` for a failure.
    */
-  isData({ event, data }: SseEvent): boolean {
-    return event !== 'ping' && data.length > 2 && /^\s*[{[]/.test(data) && !PING.test(data)
+  read(event: SseEvent): boolean {
+    this.begun = true
+    if (event.event === '' && this.#readDelta(event.data)) return true
+    this.#readOther(event)
+    return isData(event)
   }
 
-  read({ event, data, complete }: SseEvent): void {
-    this.begun = true
+  /** Reads what nearly every event is, without looking for anything else. False: it is not. */
+  #readDelta(data: string): boolean {
+    if (!data.startsWith('{')) return false
+    const parsed = parseJson(data)
+    const delta = parsed.ok ? deltaIn(parsed.value) : undefined
+    if (!parsed.ok || delta === undefined) return false
+    const withCalls = isPresent(member(delta, 'tool_calls')) || isPresent(member(delta, 'function_call'))
+    const exact = withCalls && mayChange(data) ? parseEvent(data) : parsed
+    this.#answer.push(exact.ok ? exact.value : parsed.value)
+    return true
+  }
+
+  #readOther({ event, data, complete }: SseEvent): void {
     const inErrorEvent = event === 'error'
     const parsed = parseEvent(data)
     if (isDone(data)) {
@@ -123,6 +137,29 @@ function withoutChoice(whole: unknown): ModelError {
         'protocol',
         'The model provider answered with JSON that is no chat completion. Check OPENAI_BASE_URL: it usually ends in /v1.',
       )
+}
+
+/**
+ * The delta of a chunk with one choice and no sign of a failure or of an end; undefined for others.
+ */
+function deltaIn(chunk: unknown): object | undefined {
+  const choices = member(chunk, 'choices')
+  if (!isObject(chunk) || !Array.isArray(choices) || choices.length !== 1) return undefined
+  const choice: unknown = choices[0]
+  const delta = member(choice, 'delta')
+  if (!isObject(choice) || !isObject(delta)) return undefined
+  const { error, x_groq, base_resp } = chunk
+  const { finish_reason, native_finish_reason, message } = choice
+  const signs = [error, x_groq, base_resp, finish_reason, native_finish_reason, message]
+  return [...signs, choice['error'], delta['error']].some(isPresent) ? undefined : delta
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== ''
+}
+
+function isData({ event, data }: SseEvent): boolean {
+  return event !== 'ping' && data.length > 2 && /^\s*[{[]/.test(data) && !PING.test(data)
 }
 
 /** A chunk that only keeps the connection alive. */

@@ -1,13 +1,6 @@
 /** Any OpenAI-compatible endpoint, over Chat Completions, because every provider speaks it. */
 import { AnswerAssembler } from './answer.ts'
-import {
-  type SilenceLimits,
-  type SseEvent,
-  BodyReader,
-  SseParser,
-  SseTooLargeError,
-  StartOfBody,
-} from './sse.ts'
+import { type SilenceLimits, BodyReader, SseParser, SseTooLargeError, StartOfBody } from './sse.ts'
 import { type ErrorContext, modelError, withRequestId } from './errors.ts'
 import { EventReader } from './event-reader.ts'
 import {
@@ -70,6 +63,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
   const context: ErrorContext = { model: options.model, baseUrl: shownUrl(baseUrl), apiKey }
   const post = createTransport({
     baseUrl,
+    path: '/chat/completions',
     apiKey,
     headTimeoutMs: streaming ? idleMs : Math.max(idleMs, WHOLE_ANSWER_MS),
     inContainer: options.inContainer ?? insideContainer(),
@@ -90,14 +84,14 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
   async function open(
     request: ModelRequest,
     effort: string | undefined,
-    signal: AbortSignal,
+    connection: AbortController,
   ): Promise<Posted> {
     const before = learned
     let sent = before
     for (;;) {
       const body = requestBody(request, wireWith(sent, effort))
       try {
-        const answer = await post(body, signal)
+        const answer = await post(body, connection)
         // Only what helped: words may name a thing for another reason, and without it this endpoint
         // may refuse all to come.
         if (sent !== before) learned = sent
@@ -126,19 +120,18 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
       const abort = (): void => connection.abort(signal.reason)
       signal.addEventListener('abort', abort, { once: true })
       try {
-        const posted = await open(request, effort, connection.signal)
+        const posted = await open(request, effort, connection)
         ;({ requestId } = posted)
-        const body = new BodyReader(posted.body, limits)
+        const body = new BodyReader(posted.read, connection, limits)
         const answer = await readAnswer(body, context, onPiece, profile)
         return { ...answer, requestDigest: posted.requestDigest }
       } catch (error) {
+        connection.abort()
         // Whatever an abort makes of the request, it is the abort.
         signal.throwIfAborted()
         throw error instanceof ModelError ? withRequestId(error, requestId) : error
       } finally {
         signal.removeEventListener('abort', abort)
-        // Also when the consumer stops early: the provider must not go on at our cost.
-        connection.abort()
       }
     },
   })
@@ -158,29 +151,25 @@ export async function readAnswer(
   const answer = new AnswerAssembler(onPiece, profile)
   const events = new EventReader(answer, context)
   const start = new StartOfBody()
-  const parser = new SseParser()
-  try {
-    for (;;) {
-      const bytes = await nextBytes(reader, answer)
-      if (bytes === undefined) break
-      const data = start.push(bytes)
-      // Blanks before a body keep the connection alive; the body itself is data.
-      if (start.isBody && bytes.some((byte) => byte > SPACE)) reader.progressed()
-      if (data === undefined) continue
-      for (const event of parse(parser, data)) {
-        if (events.isData(event)) reader.progressed()
-        events.read(event)
-        if (events.done) return ended(answer)
-      }
-    }
-    if (start.isStream) for (const event of parser.end()) events.read(event)
-    else events.readBody(start.text)
-    if (events.done || answer.finished) return ended(answer)
-    if (!events.begun && start.errorText !== '') events.fail(start.errorText)
-    throw modelError('stream_interrupted', 'The model provider ended its answer in the middle.')
-  } finally {
-    await reader.cancel()
-  }
+  const parser = new SseParser((event) => {
+    if (!events.done && events.read(event)) reader.progressed()
+  })
+  const broken = await reader.read((bytes) => {
+    const data = events.begun ? bytes : start.push(bytes)
+    // Blanks before a body keep the connection alive; the body itself is data.
+    if (start.isBody && bytes.some((byte) => byte > SPACE)) reader.progressed()
+    if (data !== undefined) parse(() => parser.push(data))
+    // Once the answer has ended, silence only means that nothing follows.
+    reader.endAfter(answer.quiet ? AFTERWARDS_MS : Number.POSITIVE_INFINITY)
+    return events.done
+  })
+  if (events.done) return ended(answer)
+  if (broken !== undefined && !answer.finished) throw brokenOff(broken)
+  if (start.isStream) parse(() => parser.end())
+  else events.readBody(start.text)
+  if (events.done || answer.finished) return ended(answer)
+  if (!events.begun && start.errorText !== '') events.fail(start.errorText)
+  throw modelError('stream_interrupted', 'The model provider ended its answer in the middle.')
 }
 
 /**
@@ -198,25 +187,19 @@ function ended(answer: AnswerAssembler): ModelAnswer {
   return whole
 }
 
-/** Once the answer has ended, silence or a broken connection only mean that nothing follows. */
-async function nextBytes(reader: BodyReader, answer: AnswerAssembler): Promise<Uint8Array | undefined> {
-  try {
-    const bytes = await reader.read(answer.quiet ? AFTERWARDS_MS : undefined)
-    return bytes === 'late' ? undefined : bytes
-  } catch (error) {
-    if (answer.finished) return undefined
-    if (error instanceof ModelError) throw error
-    throw modelError(
-      'stream_interrupted',
-      'The connection to the model provider broke off in the middle of its answer.',
-      error,
-    )
-  }
+function brokenOff(cause: unknown): ModelError {
+  return cause instanceof ModelError
+    ? cause
+    : modelError(
+        'stream_interrupted',
+        'The connection to the model provider broke off in the middle of its answer.',
+        cause,
+      )
 }
 
-function parse(parser: SseParser, bytes: Uint8Array): SseEvent[] {
+function parse(push: () => void): void {
   try {
-    return parser.push(bytes)
+    push()
   } catch (error) {
     if (error instanceof SseTooLargeError)
       throw modelError('protocol', `The model provider's answer cannot be read: ${error.message}`, error)

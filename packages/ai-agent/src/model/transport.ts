@@ -1,18 +1,17 @@
-/**
- * The only file that imports the `openai` package: one POST, and the raw answer. Its retries, its
- * parsing and its logs are off.
- */
+/** The request to a provider: one POST, and the raw answer, or why there is none. */
 import { createHash } from 'node:crypto'
-import OpenAI, { APIConnectionTimeoutError } from 'openai'
-import { type ErrorContext, modelError, toModelError, withRequestId } from './errors.ts'
-import { type ProviderFailure, failureOfResponse } from './failure.ts'
-import type { JsonObject } from './json.ts'
 import { existsSync } from 'node:fs'
 import { messageOf } from '@sandlot/shared/base/errors'
-import type { ModelError } from './model.ts'
+import { type ErrorContext, modelError, toModelError, withRequestId } from './errors.ts'
+import { failureOfResponse } from './failure.ts'
+import { type ReadBody, httpPost } from './http-post.ts'
+import type { JsonObject } from './json.ts'
+import { ModelError } from './model.ts'
 
 interface TransportOptions {
   baseUrl: URL
+  /** Below `baseUrl`, for example `/chat/completions`. */
+  path: string
   apiKey: string
   /** Milliseconds until the head of the answer must be there. */
   headTimeoutMs: number
@@ -21,7 +20,7 @@ interface TransportOptions {
 }
 
 export interface Posted {
-  body: ReadableStream<Uint8Array>
+  read: ReadBody
   /** See `ModelError`. */
   requestId: string | undefined
   /** SHA-256 of the body that was sent. */
@@ -49,31 +48,29 @@ function requestIdIn(headers: Headers): string | undefined {
 /** Longest error body that we look at. */
 const MAX_ERROR_BYTES = 64 * 1024
 
+/** The statuses of success that have no body. */
+const WITHOUT_BODY = new Set([204, 205])
+
 /**
- * Returns `post`, which sends a body to `/chat/completions` and resolves with the answer when its
- * head is there. Rejects with `ModelError`; when `signal` aborts, with whatever the transport makes
- * of that.
+ * Returns `post`, which sends a body and resolves with the answer when its head is there.
+ * `connection` closes it. Rejects with `ModelError`; when `connection` aborts, with whatever the
+ * transport makes of that.
  */
 export function createTransport(
   options: TransportOptions,
-): (body: JsonObject, signal: AbortSignal) => Promise<Posted> {
+): (body: JsonObject, connection: AbortController) => Promise<Posted> {
   const { baseUrl, apiKey, headTimeoutMs, context } = options
-  const client = new OpenAI({
-    baseURL: shownUrl(baseUrl),
-    // Azure wants its `?api-version=` on every request.
-    defaultQuery: Object.fromEntries(baseUrl.searchParams),
-    // Local servers need none, but the client insists; the header is taken out again.
-    apiKey: apiKey === '' ? 'none' : apiKey,
-    ...(apiKey === '' ? { defaultHeaders: { Authorization: basicAuthorization(baseUrl) } } : {}),
-    organization: null,
-    project: null,
-    maxRetries: 0,
-    timeout: headTimeoutMs,
-    logLevel: 'off',
-    fetch: fetchOrThrow,
-  })
+  const url = new URL(shownUrl(baseUrl) + options.path)
+  // Azure wants its `?api-version=` on every request.
+  url.search = baseUrl.search
+  const headers = {
+    accept: 'application/json',
+    'content-type': 'application/json',
+    'user-agent': 'Sandlot',
+    authorization: apiKey === '' ? basicAuthorization(baseUrl) : `Bearer ${apiKey}`,
+  }
 
-  return async function post(body, signal) {
+  return async function post(body, connection) {
     if (/[^\u0021-\u007e]/.test(apiKey)) {
       throw modelError(
         'auth',
@@ -82,104 +79,45 @@ export function createTransport(
     }
     // Encoded here, so that the digest is of the bytes that go out.
     const text = JSON.stringify(body)
-    const sent = { body: text, headers: { 'content-type': 'application/json' }, signal, stream: true }
+    const silence = `The model provider sent nothing for ${Math.round(headTimeoutMs / 1_000)} s.`
+    const late = (): void => connection.abort(modelError('timeout', silence))
+    const timer = setTimeout(late, headTimeoutMs)
     try {
-      const response = await client.post('/chat/completions', sent).asResponse()
-      if (response.body === null)
-        throw modelError('protocol', 'The model provider sent an answer without a body.')
-      const requestDigest = createHash('sha256').update(text).digest('hex')
-      return { body: response.body, requestId: requestIdIn(response.headers), requestDigest }
-    } catch (error) {
-      const refused = findCause(error)
-      if (refused !== undefined)
-        throw withRequestId(toModelError(refused.failure, context), refused.requestId)
-      if (error instanceof APIConnectionTimeoutError) {
-        throw modelError(
-          'timeout',
-          `The model provider sent nothing for ${Math.round(headTimeoutMs / 1_000)} s.`,
-          error,
-        )
+      const { status, headers: received, read } = await httpPost(url, headers, text, connection.signal)
+      const requestId = requestIdIn(received)
+      if (status >= 300) {
+        const failure = failureOfResponse(status, received, await startOf(read))
+        throw withRequestId(toModelError(failure, context), requestId)
       }
-      throw transportError(error, baseUrl, options.inContainer)
+      if (WITHOUT_BODY.has(status))
+        throw modelError('protocol', 'The model provider sent an answer without a body.')
+      return { read, requestId, requestDigest: createHash('sha256').update(text).digest('hex') }
+    } catch (error) {
+      throw error instanceof ModelError ? error : transportError(error, baseUrl, options.inContainer)
+    } finally {
+      clearTimeout(timer)
     }
   }
 }
 
-/**
- * `http://user:password@host`: fetch takes no such URL, so the password goes into the header where
- * no key does.
- */
-function basicAuthorization({ username, password }: URL): string | null {
-  if (username === '' && password === '') return null
+/** `http://user:password@host`: the password goes into the header where no key does. */
+function basicAuthorization({ username, password }: URL): string | undefined {
+  if (username === '' && password === '') return undefined
   const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
   return `Basic ${Buffer.from(pair).toString('base64')}`
 }
 
-/**
- * An HTTP answer that is no success. Carried through the client, which would keep only part of the
- * body.
- */
-class RefusedError extends Error {
-  override readonly name = 'RefusedError'
-  readonly failure: ProviderFailure
-  readonly requestId: string | undefined
-
-  constructor(failure: ProviderFailure, requestId: string | undefined) {
-    super(`status ${failure.status}`)
-    this.failure = failure
-    this.requestId = requestId
-  }
-}
-
-async function fetchOrThrow(input: string | URL | Request, init?: RequestInit): Promise<Response> {
-  const response = await fetch(input, withoutLimits(init))
-  if (response.ok) return response
-  const { status, headers } = response
-  throw new RefusedError(failureOfResponse(status, headers, await startOf(response)), requestIdIn(headers))
-}
-
-type Dispatch = (options: object, handler: unknown) => boolean
-
-/** The sender of `fetch`'s requests, as far as we need it. */
-interface Dispatcher {
-  compose(wrap: (dispatch: Dispatch) => Dispatch): Dispatcher
-}
-
-/** The global symbol under which Node keeps its dispatcher. */
-const OF_FETCH = Symbol.for('undici.globalDispatcher.1')
-
-/**
- * By itself `fetch` gives up after five minutes without a head, or without bytes. Our limits may be
- * longer, and are kept by ourselves. All else stays as the process has it, such as a proxy from the
- * environment.
- */
-function withoutLimits(init: RequestInit = {}): RequestInit {
-  const ofFetch = Reflect.get(globalThis, OF_FETCH) as Partial<Dispatcher> | undefined
-  // A dispatcher of an older undici cannot be wrapped, and keeps its limits.
-  if (ofFetch?.compose === undefined) return init
-  const dispatcher = ofFetch.compose(
-    (dispatch) => (options, handler) => dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
-  )
-  // Not a spread: the standard's type has no such member.
-  return Object.assign({}, init, { dispatcher })
-}
-
-async function startOf(response: Response): Promise<string> {
+/** Throws why the connection broke off before the end. */
+async function startOf(read: ReadBody): Promise<string> {
   const pieces: Uint8Array[] = []
   let length = 0
-  for await (const piece of response.body ?? []) {
+  const broken = await read((piece) => {
     pieces.push(piece)
     length += piece.length
-    if (length >= MAX_ERROR_BYTES) break
-  }
+    return length >= MAX_ERROR_BYTES
+  })
+  if (broken !== undefined) throw broken
   return Buffer.concat(pieces).toString('utf8')
-}
-
-function findCause(thrown: unknown): RefusedError | undefined {
-  for (let error = thrown; error instanceof Error; error = error.cause) {
-    if (error instanceof RefusedError) return error
-  }
-  return undefined
 }
 
 // ── Why a request got no answer ─────────────────────────────────────────────────────────────────
@@ -199,13 +137,7 @@ const WORDS: Record<string, string> = {
 }
 
 /** Codes of a connection that was there and broke. */
-const BROKEN = new Set([
-  'ECONNRESET',
-  'EPIPE',
-  'UND_ERR_SOCKET',
-  'UND_ERR_BODY_TIMEOUT',
-  'ERR_STREAM_PREMATURE_CLOSE',
-])
+const BROKEN = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** True when this process runs in a container, where localhost is the container. */
 export function insideContainer(): boolean {
@@ -213,14 +145,11 @@ export function insideContainer(): boolean {
 }
 
 /**
- * The typed error of a transport failure: `stream_interrupted` if the connection broke, `timeout`,
- * else `unreachable`.
+ * The typed error of a transport failure: `stream_interrupted` if the connection broke, else
+ * `unreachable`.
  */
 export function transportError(thrown: unknown, baseUrl: URL, inContainer: boolean): ModelError {
   const code = codeOf(thrown)
-  // The runtime's own limit, where ours is longer.
-  if (code === 'UND_ERR_HEADERS_TIMEOUT')
-    return modelError('timeout', 'The model provider did not answer in time.', thrown)
   if (BROKEN.has(code)) {
     return modelError(
       'stream_interrupted',

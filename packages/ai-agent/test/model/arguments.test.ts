@@ -46,7 +46,8 @@ test.each(ARGUMENTS_MEMBERS)(
   'digits of a call whose %s are an object in the event are kept',
   async (name) => {
     const event = `{"created":1234567890123456789,"choices":[{"index":0,"finish_reason":"tool_calls","delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"x","${name}":{"id":1234567890123456789}}}]}}]}`
-    for (const text of [event, event.replace('}}]}}]}', '},"nan":NaN}]}}]}')]) {
+    const unfinished = event.replace('"tool_calls","delta"', 'null,"delta"')
+    for (const text of [event, unfinished, event.replace('}}]}}]}', '},"nan":NaN}]}}]}')]) {
       const { answer } = await readText(`data: ${text}\n\ndata: [DONE]\n\n`)
       expect(answer.calls.map(({ args }) => stringifyExactly(args))).toEqual(['{"id":1234567890123456789}'])
     }

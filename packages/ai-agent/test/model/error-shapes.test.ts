@@ -113,15 +113,6 @@ test('the words of an answer are not those of the failure beside it', async () =
   })
 })
 
-test('the runtime’s own limit on the head of an answer is a time-out', () => {
-  const cause = Object.assign(new Error('Headers Timeout Error'), { code: 'UND_ERR_HEADERS_TIMEOUT' })
-  const thrown = new TypeError('fetch failed', { cause })
-  expect(transportError(thrown, new URL('http://127.0.0.1:8000/v1'), false)).toMatchObject({
-    class: 'timeout',
-    retryable: true,
-  })
-})
-
 test('a failure of the network without words has a sentence all the same', () => {
   const { message } = transportError(new Error(''), new URL('http://127.0.0.1:8000/v1'), false)
   expect(message).toContain(': the connection failed.')

@@ -41,6 +41,21 @@ describe('an error', () => {
       'content_filter',
     ],
     [
+      'in a choice, beside a text',
+      { choices: [{ delta: { content: 'x' }, error: { message: 'Overloaded' } }] },
+      'overloaded',
+    ],
+    [
+      'of Groq, beside a text',
+      { choices: [{ delta: { content: 'x' } }], x_groq: { error: 'over capacity' } },
+      'overloaded',
+    ],
+    [
+      'in the native word alone',
+      { choices: [{ delta: { content: 'x' }, native_finish_reason: 'MALFORMED_FUNCTION_CALL' }] },
+      'malformed_tool_call',
+    ],
+    [
       'of MiniMax, beside a choice',
       {
         choices: [{ index: 0, delta: { content: '' } }],

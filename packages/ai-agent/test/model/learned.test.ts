@@ -146,13 +146,6 @@ describe('limits of `fetch` itself', () => {
   const before = Reflect.get(globalThis, key) as Dispatcher
   afterEach(() => void Reflect.set(globalThis, key, before))
 
-  test('stay with a dispatcher that cannot be wrapped', async () => {
-    const dispatch: Dispatch = (options, handler) => before.dispatch(options, handler)
-    Reflect.set(globalThis, key, { dispatch })
-    provider.add(textAnswer('a'))
-    expect((await ask(HI, model())).text).toBe('a')
-  })
-
   test('do not hold: the head and the middle may take as long as ours allow', async () => {
     const impatient = before.compose(
       (dispatch) => (options, handler) =>

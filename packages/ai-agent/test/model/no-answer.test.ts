@@ -2,8 +2,8 @@
  * Bodies in the shape of an answer that are none: requested again unchanged, and never taken for
  * the model's words.
  */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createOpenAIModel } from '../../src/model/openai.ts'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createOpenAIModel, readAnswer } from '../../src/model/openai.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { runAgent } from '../../src/plain/run-agent.ts'
 import {
@@ -13,7 +13,8 @@ import {
   startFakeProvider,
   textAnswer,
 } from '../support/fake-provider.ts'
-import { deltas, readText, streamOf } from './read-stream.ts'
+import { BodyReader } from '../../src/model/sse.ts'
+import { CONTEXT, deltas, readText, streamOf } from './read-stream.ts'
 
 const stream = (text: string): FakeAnswer => ({ steps: [text] })
 const THROTTLE = 'Throttling.RateQuota: Requests rate limit exceeded, please try again later.'
@@ -96,5 +97,49 @@ describe('in a prompt', () => {
     provider.add(stream(text), stream(text), stream(text))
     expect(await prompt()).toMatchObject({ reason: 'error' })
     expect(new Set(provider.requests.map(({ raw }) => raw)).size).toBe(1)
+  })
+})
+
+describe('silence, with limits of 10 s', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  const silentAfter = async (text: string, ms: number) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'performance'] })
+    const connection = new AbortController()
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    connection.signal.addEventListener('abort', () => resolve(connection.signal.reason))
+    const body = (onBytes: (bytes: Uint8Array) => boolean): Promise<unknown> => {
+      onBytes(Buffer.from(text))
+      return promise
+    }
+    const reader = new BodyReader(body, connection, { idleMs: 10_000, progressMs: 10_000 })
+    let outcome: unknown
+    void readAnswer(reader, CONTEXT, () => undefined).then(
+      (answer) => (outcome = answer.text),
+      (error: unknown) => (outcome = error),
+    )
+    await vi.advanceTimersByTimeAsync(ms - 10)
+    const before = outcome
+    await vi.advanceTimersByTimeAsync(20)
+    return { before, outcome }
+  }
+
+  test.each([
+    [
+      'an answer that has ended is whole after 5 s',
+      streamOf(deltas([{ content: 'ab' }], 'stop'), false),
+      5_000,
+      'ab',
+    ],
+    [
+      'any other is late after 10 s',
+      streamOf(deltas([{ content: 'ab' }], null), false),
+      10_000,
+      { class: 'timeout' },
+    ],
+  ])('%s', async (_, text, ms, expected) => {
+    const { before, outcome } = await silentAfter(text, ms)
+    expect(before).toBeUndefined()
+    expect([outcome]).toMatchObject([expected])
   })
 })

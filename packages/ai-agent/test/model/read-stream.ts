@@ -1,10 +1,11 @@
 /** Reads an answer from bytes, without a network. */
+import type { ReadBody } from '../../src/model/http-post.ts'
 import { BodyReader } from '../../src/model/sse.ts'
 import type { ModelAnswer, ModelChunk } from '../../src/model/model.ts'
 import { readAnswer } from '../../src/model/openai.ts'
 import { type Profile, DEFAULT_PROFILE } from '../../src/model/profiles.ts'
 
-const CONTEXT = { model: 'm', baseUrl: 'http://127.0.0.1/v1', apiKey: 'sk-secret-key' }
+export const CONTEXT = { model: 'm', baseUrl: 'http://127.0.0.1/v1', apiKey: 'sk-secret-key' }
 
 export interface Read {
   answer: ModelAnswer
@@ -17,14 +18,10 @@ export async function readPieces(
   profile: Profile = DEFAULT_PROFILE,
 ): Promise<Read> {
   const encoder = new TextEncoder()
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      for (const piece of pieces)
-        controller.enqueue(typeof piece === 'string' ? encoder.encode(piece) : piece)
-      controller.close()
-    },
-  })
-  const reader = new BodyReader(body, { idleMs: 10_000, progressMs: 10_000 })
+  const body: ReadBody = async (onBytes) => {
+    pieces.some((piece) => onBytes(typeof piece === 'string' ? encoder.encode(piece) : piece))
+  }
+  const reader = new BodyReader(body, new AbortController(), { idleMs: 10_000, progressMs: 10_000 })
   const chunks: ModelChunk[] = []
   const answer = await readAnswer(reader, CONTEXT, (piece) => void chunks.push(piece), profile)
   return { answer, chunks }

@@ -4,12 +4,12 @@ import { SseParser, SseTooLargeError } from '../../src/model/sse.ts'
 import type { SseEvent } from '../../src/model/sse.ts'
 
 function parse(pieces: readonly (string | Uint8Array)[]): SseEvent[] {
-  const parser = new SseParser()
+  const events: SseEvent[] = []
+  const parser = new SseParser((event) => void events.push(event))
   const encoder = new TextEncoder()
-  const events = pieces.flatMap((piece) =>
-    parser.push(typeof piece === 'string' ? encoder.encode(piece) : piece),
-  )
-  return [...events, ...parser.end()]
+  for (const piece of pieces) parser.push(typeof piece === 'string' ? encoder.encode(piece) : piece)
+  parser.end()
+  return events
 }
 
 const data = (...texts: string[]): SseEvent[] =>
@@ -23,6 +23,7 @@ describe('bug 15: event streams as they are', () => {
     ['bare data', 'data\n\ndata:\n\ndata: a\n\n', data('a')],
     ['comments and pings', ': OPENROUTER PROCESSING\n\n:\n\nevent: ping\n\ndata: a\n: x\n\n', data('a')],
     ['a BOM', '\ufeffdata: a\n\n', data('a')],
+    ['a BOM before plain JSON', '\ufeff{"a":1}\n\n', data('{"a":1}')],
     ['CRLF', 'data: a\r\n\r\ndata: b\r\n\r\n', data('a', 'b')],
     ['CR', 'data: a\r\rdata: b\r\r', data('a', 'b')],
     ['several lines', 'data: a\ndata: b\n\n', data('a\nb')],
@@ -52,16 +53,19 @@ describe('bug 15: event streams as they are', () => {
         'event: error',
         '',
         'data: \u2028',
+        'data: \ufeffä',
         'error: e',
         '{"x":',
         ' 1}',
       ),
       fc.string({ unit: 'grapheme', maxLength: 6 }).map((text) => `data: ${text.replaceAll(/[\r\n]/g, '')}`),
+      // No UTF-8.
+      fc.uint8Array({ min: 0x41, maxLength: 6 }),
     )
     const stream = fc.array(fc.tuple(line, fc.constantFrom('\n', '\r\n', '\r')), { maxLength: 20 })
     fc.assert(
       fc.property(stream, fc.array(fc.nat(200), { maxLength: 8 }), (lines, cuts) => {
-        const bytes = new TextEncoder().encode(lines.map(([text, end]) => text + end).join(''))
+        const bytes = Buffer.concat(lines.flat().map((part) => Buffer.from(part)))
         const places = [
           0,
           ...cuts.map((cut) => Math.min(cut, bytes.length)).toSorted((a, b) => a - b),
@@ -69,6 +73,7 @@ describe('bug 15: event streams as they are', () => {
         ]
         const pieces = places.slice(1).map((to, index) => bytes.subarray(places[index], to))
         expect(parse(pieces)).toEqual(parse([bytes]))
+        expect(parse([new TextDecoder().decode(bytes)])).toEqual(parse([bytes]))
       }),
       { numRuns: 500 },
     )
@@ -77,7 +82,7 @@ describe('bug 15: event streams as they are', () => {
   test('a line without end is refused, also in small pieces and over several data lines', () => {
     const encoder = new TextEncoder()
     const endless = (piece: string) => () => {
-      const parser = new SseParser(1_000)
+      const parser = new SseParser(() => undefined, 1_000)
       for (let n = 0; n < 2_000; n++) parser.push(encoder.encode(piece))
     }
     expect(endless('x')).toThrow(SseTooLargeError)
@@ -87,9 +92,13 @@ describe('bug 15: event streams as they are', () => {
 })
 
 test('an event that no blank line ends is there when the next one begins', () => {
-  const parser = new SseParser()
+  const found: string[] = []
+  const parser = new SseParser((event) => void found.push(event.data))
   const encoder = new TextEncoder()
-  const data = (text: string): string[] => parser.push(encoder.encode(text)).map((event) => event.data)
+  const data = (text: string): string[] => {
+    parser.push(encoder.encode(text))
+    return found.splice(0)
+  }
   expect(data('data: {"a":1}\n')).toEqual([])
   expect(data('data: {"b":\n')).toEqual(['{"a":1}'])
   expect(data('data: {"c":2}}\n')).toEqual([])
