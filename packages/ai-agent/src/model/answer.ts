@@ -92,8 +92,7 @@ export class AnswerAssembler {
     if (isObject(message)) this.#readWholeMessage(message)
     // The member of the older completions, from proxies that mix them.
     if (!isObject(delta) && !isObject(message)) this.#readContent(member(choice, 'text'), false)
-    const said = this.#shown > before || (isObject(delta) && callsIn(delta).length > 0)
-    if (said && this.finished) this.#wentOn = true
+    if (this.finished) this.#wentOn ||= this.#shown > before || (isObject(delta) && callsIn(delta).length > 0)
     const word = finishWord(choice) ?? textMember(delta, 'finish_reason')
     this.#finish = (word === undefined ? undefined : finishReason(word)) ?? this.#finish
   }
@@ -104,6 +103,12 @@ export class AnswerAssembler {
    */
   #choiceOf(choices: unknown): JsonObject | undefined {
     if (!Array.isArray(choices)) return undefined
+    const [only] = choices as unknown[]
+    if (choices.length === 1 && isObject(only)) {
+      const number = numberMember(only, 'index') ?? 0
+      this.#number ??= number
+      return this.#number === number ? only : undefined
+    }
     const known = choices.filter(isObject)
     const numbers = known.map((each) => numberMember(each, 'index') ?? 0)
     this.#number ??= numbers.includes(0) ? 0 : numbers[0]
@@ -159,7 +164,7 @@ export class AnswerAssembler {
     if (Array.isArray(message['tool_calls']) && message['tool_calls'].length > 0) this.#severalCalls = true
     // Proxies that still send `function_call` beside `tool_calls` say the same thing twice.
     const calls = this.#severalCalls ? callsIn({ tool_calls: message['tool_calls'] }) : callsIn(message)
-    this.#announce(this.#calls.push(calls))
+    if (calls.length > 0) this.#announce(this.#calls.push(calls))
   }
 
   #announce(calls: readonly ShownCall[]): void {
@@ -173,23 +178,30 @@ export class AnswerAssembler {
 
   #readSpeech(message: JsonObject): void {
     const extra = message['extra_content']
-    const marked = member(member(extra, 'google'), 'thought') === true
+    const marked = isObject(extra) && member(extra['google'], 'thought') === true
     if (isObject(extra)) this.#keepExtra(extra)
     const thought = this.#reasoning.push(message)
     this.#twice ||= this.#saysInTags(message['content'], thought)
     this.#think(thought)
-    for (const name of ['content', 'refusal']) this.#readContent(message[name], marked)
+    this.#readContent(message['content'], marked)
+    this.#readContent(message['refusal'], marked)
   }
 
   /** `marked`: the provider says that this is a thought; it may still put it between tags. */
   #readContent(content: unknown, marked: boolean): void {
+    if (typeof content === 'string') return this.#readText(content, marked)
+    if (!isText(content)) return
     for (const part of Array.isArray(content) ? (content as unknown[]) : [content]) {
       const thinking = THINKING_PARTS.has(textMember(part, 'type') ?? '')
       const text = joinedText(PART_TEXTS.map((name) => member(part, name)).find(isText) ?? part)
-      if (text === '') continue
-      if (thinking || (marked && !this.#tags.takes(text))) this.#think(text)
-      else this.#emit(this.#apart(this.#tags.push(this.#increments.take(text))))
+      this.#readText(text, marked, thinking)
     }
+  }
+
+  #readText(text: string, marked: boolean, thinking = false): void {
+    if (text === '') return
+    if (thinking || (marked && !this.#tags.takes(text))) this.#think(text)
+    else this.#emit(this.#apart(this.#tags.push(this.#increments.take(text))))
   }
 
   /** Without thoughts that were reported already. */
@@ -244,8 +256,11 @@ function saysText(content: unknown): boolean {
 
 /** Under the name that the standard has, or under one that a proxy left as it was. */
 function finishWord(choice: JsonObject): string | undefined {
-  const names = ['finish_reason', 'finishReason', 'stop_reason']
-  return names.map((name) => textMember(choice, name)).find((word) => word !== undefined)
+  return (
+    textMember(choice, 'finish_reason') ??
+    textMember(choice, 'finishReason') ??
+    textMember(choice, 'stop_reason')
+  )
 }
 
 /** `tool_calls`, or what was before there were several: `function_call`. */
@@ -273,22 +288,19 @@ function joinedText(value: unknown): string {
  * The counts in a chunk, or undefined. Null and zeros are how some say that they do not know yet.
  */
 function usageIn(chunk: unknown, choice: unknown): TokenUsage | undefined {
-  const places = [
-    member(chunk, 'usage'),
-    member(choice, 'usage'),
-    member(member(chunk, 'x_groq'), 'usage'),
-    member(member(choice, 'delta'), 'usage'),
-  ]
-  for (const place of places) {
-    const usage = readUsage(place)
-    if (usage !== undefined) return usage
-  }
-  return readTimings(member(chunk, 'timings'))
+  return (
+    readUsage(member(chunk, 'usage')) ??
+    readUsage(member(choice, 'usage')) ??
+    readUsage(member(member(chunk, 'x_groq'), 'usage')) ??
+    readUsage(member(member(choice, 'delta'), 'usage')) ??
+    readTimings(member(chunk, 'timings'))
+  )
 }
 
 /** The counts after another report: the last one of each kind, but no zero replaces a count. */
 function latestUsage(known: TokenUsage, reported: TokenUsage | undefined): TokenUsage {
-  const counts = Object.entries(reported ?? {}).filter(
+  if (reported === undefined) return known
+  const counts = Object.entries(reported).filter(
     ([kind, count]) => count !== 0 || known[kind as keyof TokenUsage] === undefined,
   )
   return { ...known, ...Object.fromEntries(counts) }

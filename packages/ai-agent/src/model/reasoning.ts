@@ -43,7 +43,7 @@ export class Reasoning {
   /** One message or delta. Returns the thought to show. */
   push(message: JsonObject): string {
     let shown = ''
-    const field = TEXT_FIELDS.find((name) => thoughtIn(message[name]) !== '')
+    const field = TEXT_FIELDS.find((name) => message[name] !== undefined && thoughtIn(message[name]) !== '')
     if (field !== undefined) {
       const fresh = this.#increments.take(thoughtIn(message[field]))
       this.#texts.set(field, (this.#texts.get(field) ?? '') + fresh)

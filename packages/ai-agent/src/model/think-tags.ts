@@ -45,6 +45,8 @@ export class ThinkTags {
   }
 
   push(piece: string): AnswerPiece[] {
+    if (this.#state === 'text' && this.#held === '')
+      return piece === '' ? [] : [{ type: 'text', text: piece }]
     const pieces: AnswerPiece[] = []
     let rest = this.#held + piece
     this.#held = ''
