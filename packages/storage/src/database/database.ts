@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { Kysely, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely'
-import type { DatabaseConnection, DialectAdapter, Driver, SqliteDatabase } from 'kysely'
+import type { DatabaseConnection, DialectAdapter, Driver, QueryResult, SqliteDatabase } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { waitForLock } from './lock.ts'
 import {
@@ -22,6 +22,7 @@ import type { FileMode, SqliteFile } from './sqlite-file.ts'
 import { guardParameters } from './storable-parameters.ts'
 import { StorageError } from '../storage-error.ts'
 import { type Health, StoreHealth } from './store-health.ts'
+import { WalSync } from './wal-sync.ts'
 
 type Migration = (db: Kysely<unknown>) => Promise<void>
 
@@ -37,11 +38,6 @@ export interface OpenDatabase<Schema> {
   readonly close: () => Promise<void>
 }
 
-/** An SQLite file. */
-interface OpenFile<Schema> extends OpenDatabase<Schema> {
-  readonly health: StoreHealth
-}
-
 /**
  * Open for the one writing process: creates the file, migrates it under an exclusive lock
  * (`<path>.migrating`), and copies an existing file to `<path>.before-<newest migration>` before it
@@ -52,7 +48,7 @@ export async function openWriter<Schema>(
   path: string,
   migrations: Migrations,
   mode?: FileMode,
-): Promise<OpenFile<Schema>> {
+): Promise<OpenDatabase<Schema>> {
   const file = openSqliteWriter(path, mode)
   try {
     await migrate(path, file, migrations)
@@ -60,7 +56,9 @@ export async function openWriter<Schema>(
     file.close()
     throw asStorageError(path, error)
   }
-  return wrap<Schema>(path, file)
+  // Without a log, on a file system that cannot share its memory, SQLite syncs every commit.
+  if (file.pragma('journal_mode', { simple: true }) === 'wal') file.pragma('synchronous = NORMAL')
+  return wrapWriter<Schema>(path, file)
 }
 
 /**
@@ -72,13 +70,13 @@ export async function openReader<Schema>(
   path: string,
   migrations: Migrations,
   options: { waitMs?: number; signal?: AbortSignal } = {},
-): Promise<OpenFile<Schema>> {
+): Promise<OpenDatabase<Schema>> {
   const waitMs = options.waitMs ?? 30_000
   const until = performance.now() + waitMs
   for (;;) {
     options.signal?.throwIfAborted()
     const file = openIfReady(path, migrations)
-    if (file !== undefined) return wrap<Schema>(path, file)
+    if (file !== undefined) return wrapReader<Schema>(path, file)
     if (performance.now() >= until) {
       throw new StorageError(
         'not_migrated',
@@ -146,9 +144,73 @@ function refuseNewer(path: string, applied: readonly string[], migrations: Migra
   )
 }
 
-function wrap<Schema>(path: string, file: SqliteFile): OpenFile<Schema> {
-  const db = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect(file, withStatementCache(file)) })
-  return { db, health: new StoreHealth(path, () => writeToHeader(file)), close: () => db.destroy() }
+/** Unsynced: its statements that are no reads, outside of a transaction or up to its end. */
+function wrapWriter<Schema>(path: string, file: SqliteFile): OpenDatabase<Schema> {
+  const cached = withStatementCache(file)
+  let wrote = false
+  const prepare: typeof cached.prepare = (sql) => {
+    const statement = cached.prepare(sql)
+    wrote ||= !statement.readonly
+    return statement
+  }
+  return wrap(path, file, { ...cached, prepare }, () => {
+    const ended = wrote && !file.inTransaction
+    if (ended) wrote = false
+    return ended
+  })
+}
+
+/** Unsynced: commits of the writing process, which SQLite shows at once. */
+function wrapReader<Schema>(path: string, file: SqliteFile): OpenDatabase<Schema> {
+  const version = file.prepare<[], number>('pragma data_version').pluck()
+  let synced: number | undefined
+  return wrap(path, file, withStatementCache(file), () => {
+    const before = synced
+    synced = version.get()
+    return synced !== before
+  })
+}
+
+/** `isUnsynced` is called after each statement. */
+function wrap<Schema>(
+  path: string,
+  file: SqliteFile,
+  database: SqliteDatabase,
+  isUnsynced: () => boolean,
+): OpenDatabase<Schema> {
+  const log = new WalSync(path)
+  const created = (connection: DatabaseConnection): void => {
+    guardParameters(connection)
+    syncBeforeReturn(connection, log, isUnsynced)
+  }
+  const db = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect(file, database, created) })
+  const health = new StoreHealth(path, () => writeToHeader(file))
+  return {
+    db,
+    health: {
+      typed: (error) => health.typed(error),
+      problem: () => log.failure ?? health.problem(),
+    },
+    async close() {
+      await db.destroy()
+      await log.close()
+    },
+  }
+}
+
+/**
+ * Lets statements of `connection` return only when the changes that they made or saw are on the
+ * disk. The connection stays taken until then, so no other statement sees them earlier. After a
+ * failed sync every statement is refused.
+ */
+function syncBeforeReturn(connection: DatabaseConnection, log: WalSync, isUnsynced: () => boolean): void {
+  const execute: DatabaseConnection['executeQuery'] = connection.executeQuery.bind(connection)
+  connection.executeQuery = async <R>(...query: Parameters<typeof execute>): Promise<QueryResult<R>> => {
+    if (log.failure !== undefined) throw log.failure
+    const result = await execute<R>(...query)
+    if (isUnsynced()) await log.sync()
+    return result
+  }
 }
 
 /** The smallest possible write: an unused number on the first page. */
@@ -173,15 +235,9 @@ class TransactionalSqliteAdapter extends SqliteAdapter {
 class TransactionalSqliteDriver extends SqliteDriver {
   readonly #file: SqliteFile
 
-  constructor(file: SqliteFile, database: SqliteDatabase) {
-    super({ database })
+  constructor(file: SqliteFile, database: SqliteDatabase, created: Created) {
+    super({ database, onCreateConnection: async (connection) => created(connection) })
     this.#file = file
-  }
-
-  override async acquireConnection(): Promise<DatabaseConnection> {
-    const connection = await super.acquireConnection()
-    guardParameters(connection)
-    return connection
   }
 
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
@@ -189,19 +245,26 @@ class TransactionalSqliteDriver extends SqliteDriver {
   }
 }
 
+type Created = (connection: DatabaseConnection) => void
+
 class TransactionalSqliteDialect extends SqliteDialect {
   readonly #file: SqliteFile
   readonly #database: SqliteDatabase
+  readonly #created: Created
 
-  /** `database`: the file, or a wrapper that compiles its statements. */
-  constructor(file: SqliteFile, database: SqliteDatabase = file) {
+  /**
+   * `database`: the file, or a wrapper that compiles its statements. `created` changes the
+   * connection before its first statement.
+   */
+  constructor(file: SqliteFile, database: SqliteDatabase = file, created: Created = guardParameters) {
     super({ database })
     this.#file = file
     this.#database = database
+    this.#created = created
   }
 
   override createDriver(): Driver {
-    return new TransactionalSqliteDriver(this.#file, this.#database)
+    return new TransactionalSqliteDriver(this.#file, this.#database, this.#created)
   }
 
   override createAdapter(): DialectAdapter {

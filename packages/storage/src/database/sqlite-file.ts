@@ -35,6 +35,11 @@ export function openSqliteWriter(path: string, mode: FileMode = 0o600): SqliteFi
   })
 }
 
+/** A second handle for writing, of a file that this process has open. */
+export function openSqliteAgain(path: string): SqliteFile {
+  return guard(path, () => new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS }))
+}
+
 /**
  * Open an existing file read-only. Throws `StorageError('cannot_open')`, also if it is missing. A
  * process without write access to the folder can read while a writer has the file open, or has

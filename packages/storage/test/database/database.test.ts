@@ -100,14 +100,14 @@ describe('the mode of files', () => {
 })
 
 describe('the writer', () => {
-  test('makes folder and file, with every commit on disk and foreign keys on', async () => {
+  test('makes folder and file, with a sync of its own after commits and foreign keys on', async () => {
     const { db, close } = await openWriter<Schema>(path, first)
     const setting = async (name: string): Promise<unknown> => {
       const { rows } = await sql.raw<Record<string, unknown>>(`pragma ${name}`).execute(db)
       return Object.values(rows[0] ?? {})[0]
     }
     expect(await setting('journal_mode')).toBe('wal')
-    expect(await setting('synchronous')).toBe(2)
+    expect(await setting('synchronous')).toBe(1)
     expect(await setting('foreign_keys')).toBe(1)
     expect(await setting('busy_timeout')).toBe(5_000)
     await close()
