@@ -1,13 +1,16 @@
 /**
- * Joins all waiting writes into one commit. A commit blocks the process until it is on the disk;
- * two hundred sessions that write at once share one wait.
+ * Joins all waiting writes into one commit: two hundred sessions that write at once share one wait
+ * for the disk.
  */
 import { setImmediate as afterThis } from 'node:timers/promises'
 import { type Kysely, type Transaction, sql } from 'kysely'
 import { isOutage } from '../storage-error.ts'
+import { dialectOf } from './dialect.ts'
 
-/** Writes in one transaction. It blocks the process, so a long queue is split. */
+/** Writes in one transaction. Reads of the database wait for it, so a long queue is split. */
 const MOST_WRITES = 64
+/** Milliseconds of writes in SQLite, which block the process, until other work may run. */
+const LONGEST_HOLD_MS = 2
 
 /** Settles the promise of one write. */
 type Settle = () => void
@@ -111,7 +114,13 @@ async function writeEach<Schema>(
   // The transaction itself rolls back a single one.
   if (first !== undefined && others.length === 0) return [await first.write(trx)]
   const done: Settle[] = []
+  const blocks = dialectOf(trx) === 'sqlite'
+  let since = performance.now()
   for (const { write, reject } of group) {
+    if (blocks && performance.now() - since > LONGEST_HOLD_MS) {
+      await afterThis()
+      since = performance.now()
+    }
     await sql`savepoint one_write`.execute(trx)
     try {
       done.push(await write(trx))

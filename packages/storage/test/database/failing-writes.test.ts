@@ -137,6 +137,22 @@ test('when the database ends a whole transaction by itself, each write of it is 
   expect(written).toBe(2)
 })
 
+test('other work of the process runs between the writes of one commit', async () => {
+  let written = 0
+  const commits = new GroupCommit(database.db, () => void written++)
+  let turns = 0
+  const turn = (): void => void (turns++, written === 0 && setImmediate(turn))
+  setImmediate(turn)
+  const turnsAt: number[] = []
+  const slow = async (): Promise<void> => {
+    turnsAt.push(turns)
+    for (const until = performance.now() + 5; performance.now() < until;);
+  }
+  await Promise.all(Array.from({ length: 10 }, () => commits.run(slow)))
+  expect(written).toBe(1)
+  expect(new Set(turnsAt).size).toBe(10)
+})
+
 test('when the commit listener throws, nothing is written a second time', async () => {
   const failure = new Error('heard')
   const commits = new GroupCommit(database.db, () => {
