@@ -1,4 +1,5 @@
 /** Opens the sessions store. */
+import type { Worker } from 'node:worker_threads'
 import { auditReads, storedAudit } from '../audit/audit.ts'
 import { dialectOf, isPostgres } from '../database/dialect.ts'
 import { openStore, openStoreReader } from '../database/open.ts'
@@ -24,6 +25,7 @@ import { storedSecrets } from '../people/secrets.ts'
 import { shareReads, storedShares } from '../shares/shares.ts'
 import type { SessionReader, SessionStore } from '../sessions/store.ts'
 import { chatReads, storedChats } from '../shares/chats.ts'
+import { startThread, threadFile } from './thread.ts'
 import { SearchThread } from './search-thread.ts'
 import { LateIndexing } from '../search/late-indexing.ts'
 import { usageReads } from '../usage/usage-sums.ts'
@@ -46,7 +48,7 @@ export async function openSessionStore(
 ): Promise<SessionStore> {
   const database = await openStore<SessionsSchema>(where, 'sessions', sessionsMigrations, options.mode)
   const { db, health } = database
-  const checkpoints = dialectOf(db) === 'sqlite' ? await Checkpoints.start(db) : undefined
+  const checkpoints = dialectOf(db) === 'sqlite' ? await startCheckpoints(db, where) : undefined
   const known = dialectOf(db) === 'sqlite' ? undefined : new KnownCommits(db, health)
   const commits = new GroupCommit<SessionsSchema>(
     db,
@@ -89,7 +91,7 @@ export async function openSessionStore(
       await indexing.stop()
       await commits.idle()
       await known?.close()
-      checkpoints?.stop()
+      await checkpoints?.stop()
       await database.close()
     },
   })
@@ -138,45 +140,30 @@ export async function openSessionReader(
   })
 }
 
-/** Milliseconds without a write. */
-const REST_MS = 300
-/** Fewer writes do not justify a checkpoint. */
-const FEW_WRITES = 50
+/** Commits before the thread starts: a short use of a store does without. */
+const FEW_COMMITS = 50
 /**
- * Pages of the log (4 KiB each) that force a checkpoint without a pause in writes. SQLite's own
- * number is 1,000.
+ * Pages of the log (4 KiB each) after which a commit moves the rest itself, which lets SQLite start
+ * the log again. SQLite's own number is 1,000.
  */
 const MOST_PAGES = 8_000
 
-class Checkpoints<Schema> {
-  readonly #db: Kysely<Schema>
-  #writes = 0
-  #timer: NodeJS.Timeout | undefined
-
-  private constructor(db: Kysely<Schema>) {
-    this.#db = db
-  }
-
-  static async start<Schema>(db: Kysely<Schema>): Promise<Checkpoints<Schema>> {
-    await sql`pragma wal_autocheckpoint = ${sql.lit(MOST_PAGES)}`.execute(db)
-    return new Checkpoints(db)
-  }
-
-  /** Something was written. */
-  written(): void {
-    if (++this.#writes < FEW_WRITES) return
-    if (this.#timer === undefined) this.#timer = setTimeout(() => void this.#move(), REST_MS).unref()
-    else this.#timer.refresh()
-  }
-
-  stop(): void {
-    clearTimeout(this.#timer)
-  }
-
-  /** Never rejects: unmoved pages stay in the log, equally durable, and are moved later. */
-  async #move(): Promise<void> {
-    this.#writes = 0
-    this.#timer = undefined
-    await Promise.allSettled([sql`pragma wal_checkpoint(passive)`.execute(this.#db)])
+/**
+ * Checkpoints of the file at `path` on a thread, because each blocks as long as the disk needs.
+ * `db`: its writer's connection. Call `written` after each commit. `stop` waits for a running one.
+ */
+async function startCheckpoints<Schema>(db: Kysely<Schema>, path: string) {
+  await sql`pragma wal_autocheckpoint = ${sql.lit(MOST_PAGES)}`.execute(db)
+  let commits = 0
+  let worker: Worker | undefined
+  return {
+    written(): void {
+      if (++commits !== FEW_COMMITS) return
+      worker = startThread(threadFile('checkpoint-worker'), path)
+      // A failed thread stays ended: after a failed sync, the log on the disk may lack pages that a
+      // second attempt would rely on.
+      worker.on('error', () => undefined).unref()
+    },
+    stop: async () => void (await worker?.terminate()),
   }
 }

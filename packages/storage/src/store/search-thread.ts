@@ -4,13 +4,14 @@
  * after a failure.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { FairQueue } from '@sandlot/shared/async/fair-queue'
 import type { SearchQuery } from '@sandlot/shared/chat/search'
 import { type ErrorCode, SandlotError } from '@sandlot/shared/base/errors'
 import type { ReaderOf } from '../shares/shares.ts'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
 import type { FoundTexts } from '../search/search.ts'
+import { startThread, threadFile } from './thread.ts'
 
 export interface SearchAsked {
   who: ReaderOf
@@ -22,9 +23,6 @@ export type SearchAnswer =
   | { storage: [StorageErrorCode, string] }
   | { refused: [ErrorCode, string] }
   | { bug: unknown }
-
-const isSource = import.meta.url.endsWith('.ts')
-const WORKER = new URL(isSource ? './search-worker.ts' : './search-worker.js', import.meta.url)
 
 /** Searches of one user: more than a page starts at once. */
 const MOST_WAITING = 32
@@ -39,7 +37,7 @@ export class SearchThread {
   #closed = false
 
   /** `file`: the program of the thread. Tests let it fail. */
-  constructor(path: string, file: URL = WORKER) {
+  constructor(path: string, file = threadFile('search-worker')) {
     this.#path = path
     this.#file = file
   }
@@ -86,10 +84,7 @@ export class SearchThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(this.#file, {
-      workerData: { path: this.#path },
-      execArgv: isSource ? ['--conditions=sandlot-source'] : [],
-    })
+    const worker = startThread(this.#file, { path: this.#path })
     const forget = (): void => {
       if (this.#worker === worker) this.#worker = undefined
     }
