@@ -36,7 +36,12 @@ test.each([
 test('what goes with it stays readable', () => {
   expect(scrub('Authorization: Bearer abcdefghijkl')).toBe('Authorization: Bearer [hidden]')
   expect(scrub('postgres://ann:pa55-word@db:5432/x')).toBe('postgres://ann:[hidden]@db:5432/x')
-  expect(scrub('GET /x?access_token=abc&page=2')).toBe('GET /x?access_token=[hidden]&page=2')
+  expect(scrub('authorization: BEARER abcdefghijkl')).toBe('authorization: BEARER [hidden]')
+  expect(scrub('HTTPS://ann:pa55@host/')).toBe('HTTPS://ann:[hidden]@host/')
+  expect(scrub('cookie: session_token=a; b=c')).toBe('cookie: session_token=[hidden]; b=c')
+  for (const name of ['token', 'access_token', 'refresh_token', 'client_secret', 'api_key', 'key'])
+    for (const before of ['?', '&'])
+      expect(scrub(`GET /x${before}${name}=abc&page=2`)).toBe(`GET /x${before}${name}=[hidden]&page=2`)
 })
 
 test('ordinary text is left alone', () => {
@@ -46,7 +51,16 @@ test('ordinary text is left alone', () => {
 
 test('a long text without an end takes no longer than its length', () => {
   // Ran for minutes when a pattern began with an open repetition; the runner's own time limit is the judge.
-  for (const piece of ['a', 'a:', '-----BEGIN PRIVATE KEY-----', 'x://', 'eyJaaaaaaaa.', '1//0'])
+  for (const piece of [
+    'a',
+    'a:',
+    '-----BEGIN PRIVATE KEY-----',
+    'x://',
+    'eyJaaaaaaaa.',
+    '1//0',
+    '?token',
+    '&key',
+  ])
     expect(scrub(piece.repeat(Math.ceil(300_000 / piece.length))).length).toBeGreaterThan(0)
 })
 

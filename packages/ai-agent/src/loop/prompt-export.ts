@@ -16,8 +16,6 @@ import type { ModelMessage } from '../model/model.ts'
 const TEXT_CHARS = 20_000
 /** No secret that is known by its shape is longer (a private key is). */
 const SECRET_CHARS = 21_000
-/** Texts from this length on are scrubbed once: messages, calls and events repeat them. */
-const WHOLE_CHARS = 200
 
 type Hide = (text: string) => string
 
@@ -167,11 +165,10 @@ async function maskedEach<T>(items: readonly T[], mask: Hide): Promise<T[]> {
   return masked
 }
 
-/** A text scrubbed, then cut. */
+/** A text scrubbed, then cut, each once: messages, calls and events repeat texts and keys. */
 function maskWith(scrub: Hide): Hide {
   const known = new Map<string, string>()
   return (text) => {
-    if (text.length < WHOLE_CHARS) return scrub(text)
     const masked = known.get(text) ?? shortened(text, scrub)
     known.set(text, masked)
     return masked

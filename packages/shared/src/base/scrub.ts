@@ -24,12 +24,23 @@ const SHAPES = [
   /\b1\/\/0[A-Za-z0-9_-]{20,}/g,
   /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{0,20000}?-----END [A-Z ]{0,30}PRIVATE KEY-----/g,
   /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g,
-  /(?<=\bBearer )[A-Za-z0-9._~+/=-]{8,}/gi,
-  /(?<=session_token=)[^;\s"\\]+/g,
-  /(?<=[?&](?:token|access_token|refresh_token|client_secret|api_key|key)=)[^&\s"\\]+/g,
 ]
 
+/**
+ * Slow ones, each after a fast test without which it cannot match: a look-behind is tried at every
+ * character.
+ */
+const SLOW_SHAPES = [
+  [/bearer /i, /(?<=\bBearer )[A-Za-z0-9._~+/=-]{8,}/gi],
+  [/session_token=/, /(?<=session_token=)[^;\s"\\]+/g],
+  [
+    /[?&](?:\w*token|client_secret|\w*key)=/,
+    /(?<=[?&](?:token|access_token|refresh_token|client_secret|api_key|key)=)[^&\s"\\]+/g,
+  ],
+] as const
+
 /** A password in a URL: from the colon to the @. */
+const ADDRESS = /:\/\/[^\s:@/"\\]{0,200}:/
 const IN_ADDRESS = /\b([a-z][a-z0-9+.-]{0,20}:\/\/[^\s:@/"\\]{0,200}:)[^\s@/"\\]{1,500}@/gi
 
 /**
@@ -42,6 +53,7 @@ export function makeScrubber(secrets: readonly string[]): (text: string) => stri
     let clean = text
     for (const value of values) clean = clean.replaceAll(value, HIDDEN)
     for (const shape of SHAPES) clean = clean.replace(shape, HIDDEN)
-    return clean.replace(IN_ADDRESS, `$1${HIDDEN}@`)
+    for (const [sign, shape] of SLOW_SHAPES) if (sign.test(clean)) clean = clean.replace(shape, HIDDEN)
+    return ADDRESS.test(clean) ? clean.replace(IN_ADDRESS, `$1${HIDDEN}@`) : clean
   }
 }

@@ -4,7 +4,7 @@
  */
 
 /** Milliseconds per turn of the event loop for all long computations. */
-const SLICE_MS = 10
+const SLICE_MS = 3
 
 let since = -Infinity
 const waiting: (() => void)[] = []
