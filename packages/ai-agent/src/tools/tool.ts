@@ -198,7 +198,7 @@ export interface CallOutput {
   limits: ResultLimits
   /** The model has a tool that reads stored outputs: then a result that is cut may say so. */
   readable: boolean
-  /** Durable when the promise resolves, or only counted, and why. */
+  /** Durable when the promise resolves, or only counted, and why. Not copied before. */
   save(offset: number, bytes: Uint8Array): Promise<NoRoom | undefined>
   /**
    * Stored bytes `[from, to)` of this call, or of another one of the session; shorter where fewer

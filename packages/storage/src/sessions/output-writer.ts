@@ -54,7 +54,7 @@ export class OutputWriter {
 
   /**
    * Resolves when the bytes are durable, or with the reason that they are only counted: from then
-   * on no more of this output is stored. They are copied: the caller may reuse its buffer at once.
+   * on no more of this output is stored. Not copied: the caller must not change them before.
    */
   append(
     sessionId: string,
@@ -66,8 +66,7 @@ export class OutputWriter {
     const { promise, resolve, reject } = Promise.withResolvers<NoRoom | undefined>()
     const key = `${sessionId} ${callId}`
     const call = this.#pending.get(key) ?? { sessionId, callId, pieces: [] }
-    // Not `slice`: a Buffer's is a view of the same memory.
-    call.pieces.push({ offset, epoch, bytes: new Uint8Array(bytes), resolve, reject })
+    call.pieces.push({ offset, epoch, bytes, resolve, reject })
     this.#pending.set(key, call)
     this.#pendingBytes += bytes.length
     if (this.#pendingBytes >= FLUSH_AT_BYTES && this.#writes === 0) void this.flush()
@@ -153,7 +152,9 @@ async function writeCall(
   const settle = [...refuse, ...inOrder.settle]
   if (end === start && (row !== undefined || inOrder.settle.length === 0)) return settle
 
-  await insertChunks(trx, sessionId, callId, start, Buffer.concat(fresh))
+  const [first, ...more] = fresh
+  const bytes = first !== undefined && more.length === 0 ? first : Buffer.concat(fresh)
+  await insertChunks(trx, sessionId, callId, start, bytes)
   await saveCounts(trx, call, { stored_bytes: end, total_bytes: Math.max(end, row?.total_bytes ?? 0) })
   await trx
     .updateTable('sessions')
@@ -208,7 +209,7 @@ async function insertChunks(
   sessionId: string,
   callId: string,
   start: number,
-  bytes: Buffer,
+  bytes: Uint8Array,
 ): Promise<void> {
   for (let from = 0; from < bytes.length; from += MAX_CHUNK_BYTES) {
     const chunk = bytes.subarray(from, from + MAX_CHUNK_BYTES)

@@ -8,18 +8,20 @@ test.each([
   ['a Buffer', Buffer.from('what was printed')],
   ['a part of a longer one', Buffer.from('>> what was printed <<').subarray(3, -3)],
   ['plain bytes', new TextEncoder().encode('what was printed')],
-])('bytes of a command are kept as they were given, when the caller uses %s again', async (_name, bytes) => {
-  const folder = mkdtempSync(join(tmpdir(), 'sandlot-output-'))
-  const store = await openSessionStore(join(folder, 'sessions.db'))
-  await store.createSession({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
-  const stored = store.appendOutput('s', 'c', 0, bytes)
-  bytes.fill(0)
-  await stored
-  const read = await store.readOutput('s', 'c', 0, 100)
-  expect(Buffer.from(read).toString()).toBe('what was printed')
-  await store.close()
-  rmSync(folder, { recursive: true })
-})
+])(
+  'bytes of a command are kept as they were given, also when the caller uses %s again once they are stored',
+  async (_name, bytes) => {
+    const folder = mkdtempSync(join(tmpdir(), 'sandlot-output-'))
+    const store = await openSessionStore(join(folder, 'sessions.db'))
+    await store.createSession({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
+    await store.appendOutput('s', 'c', 0, bytes)
+    bytes.fill(0)
+    const read = await store.readOutput('s', 'c', 0, 100)
+    expect(Buffer.from(read).toString()).toBe('what was printed')
+    await store.close()
+    rmSync(folder, { recursive: true })
+  },
+)
 
 test('much output is written at once, and what comes meanwhile right behind it: no clock is waited for', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-output-'))

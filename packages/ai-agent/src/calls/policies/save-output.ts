@@ -89,7 +89,8 @@ function createSaver(limitBytes: number, append: CallOutput['save']): Saver {
     batch = undefined
     // After a missing part, later ones are dropped.
     if (full === undefined || cut !== undefined) return
-    const noRoom = await append(full.from, Buffer.concat(full.parts))
+    const [first = new Uint8Array(), ...more] = full.parts
+    const noRoom = await append(full.from, more.length === 0 ? first : Buffer.concat(full.parts))
     if (noRoom !== undefined) cut = unstoredFrom(full.from, noRoom)
   }
 
