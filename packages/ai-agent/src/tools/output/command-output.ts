@@ -5,7 +5,7 @@
  */
 import type { OutputInfo } from '@sandlot/shared/chat/call'
 import { createTerminalCleaner } from './ansi-text.ts'
-import { newlinesInBytes } from './count-newlines.ts'
+import { newlinesInText } from './count-newlines.ts'
 import type { LiveOutput } from './live-output.ts'
 import { createOutputKeeper, grouped, outputUrl } from './truncate-output.ts'
 import type { CallContext } from '../tool.ts'
@@ -62,10 +62,11 @@ export function createCommandOutput(ctx: CallContext, live: LiveOutput): Command
   }
   /** Everything but storing. */
   const read = (offset: number, bytes: Uint8Array): void => {
-    newlines += newlinesInBytes(bytes)
     lastByte = bytes.at(-1) ?? lastByte
     position = offset + bytes.length
-    keep(decoder.decode(bytes, { stream: true }))
+    const text = decoder.decode(bytes, { stream: true })
+    newlines += newlinesInText(text)
+    keep(text)
     live.push(offset, bytes)
   }
 
