@@ -2,7 +2,7 @@
  * The sessions in memory: at most one object for each. Idle ones leave after a short time.
  */
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
-import type { SessionRow } from '@sandlot/storage/tables/records'
+import type { CreatedSession } from '@sandlot/storage/sessions/store'
 import { Session } from './session.ts'
 import type { SessionParts } from './parts.ts'
 
@@ -73,7 +73,7 @@ export class LoadedSessions {
   }
 
   /** The same object also when it is asked for twice at once. */
-  loadAndResume(row: SessionRow): Promise<Session> {
+  loadAndResume(row: CreatedSession): Promise<Session> {
     const known = this.#sessions.get(row.id)
     if (known !== undefined) return known.loading
     const loading = this.#start(row)
@@ -119,7 +119,7 @@ export class LoadedSessions {
   /**
    * A session whose prompt was begun by an earlier process resumes it as soon as it is opened.
    */
-  async #start(row: SessionRow): Promise<Session> {
+  async #start(row: CreatedSession): Promise<Session> {
     const { userId, runningPromptId } = row
     await this.#parts.ownership?.claim(userId)
     const session = await Session.load(row, this.#parts, (summary) => this.#changed(userId, summary))

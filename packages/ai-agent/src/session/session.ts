@@ -17,7 +17,7 @@ import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import type { RunningPrompt } from '@sandlot/shared/admin/overview'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import type { Author, NewComment } from '@sandlot/shared/chat/shares'
-import type { Ownership } from '@sandlot/storage/sessions/store'
+import type { CreatedSession, Ownership } from '@sandlot/storage/sessions/store'
 import type { SessionRow } from '@sandlot/storage/tables/records'
 import { type Unqueued, queuedMessages, sentBehindStop, unfinishedPrompt } from '../history/read-log.ts'
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from '../loop/model-choice.ts'
@@ -46,15 +46,15 @@ export class Session {
   readonly #background: BackgroundWatch
 
   /**
-   * Take a session over from the store: its earlier owner may not write any more. `changed` gets
-   * every change of its line in the list.
+   * Take a session over from the store, unless it was created just now: its earlier owner may not
+   * write any more. `changed` gets every change of its line in the list.
    */
   static async load(
-    row: SessionRow,
+    row: CreatedSession,
     parts: RunnerParts,
     changed: (summary: SessionSummary) => void,
   ): Promise<Session> {
-    return new Session(row, await parts.store.takeOver(row.id), parts, changed)
+    return new Session(row, row.owned ?? (await parts.store.takeOver(row.id)), parts, changed)
   }
 
   private constructor(

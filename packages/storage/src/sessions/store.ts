@@ -76,6 +76,12 @@ export interface Ownership {
   events: SessionEvent[]
 }
 
+/**
+ * A new session. `owned`: by its creator, like after `takeOver`; absent where the creator may not
+ * write to it.
+ */
+export type CreatedSession = SessionRow & { owned?: Ownership }
+
 /** The part of a store that the runner of one session uses. */
 export interface SessionRecords extends Pick<SessionReader, 'readOutput'> {
   /**
@@ -161,7 +167,7 @@ export interface SessionStore extends SessionReader, SessionRecords {
   createSession(
     row: { id: string; userId: string; cwd: string; mode: Mode; at: number; project?: string },
     events?: readonly SessionEvent[],
-  ): Promise<SessionRow>
+  ): Promise<CreatedSession>
   /**
    * A new session with these events (numbered from 1) and copies of the outputs of their calls,
    * read from the source. It is visible when it is complete. Rejects with `conflict` if the id

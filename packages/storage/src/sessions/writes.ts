@@ -106,7 +106,7 @@ async function createSession(
   fence: Fence,
   ...[{ id, userId, cwd, mode, at, project }, events = []]: Parameters<SessionStore['createSession']>
 ): ReturnType<SessionStore['createSession']> {
-  const row = await commits.run(async (trx) => {
+  const created = await commits.run(async (trx) => {
     const made = await trx
       .insertInto('sessions')
       .values({
@@ -119,18 +119,24 @@ async function createSession(
         updated_at: at,
         last_seq: 0,
         running_prompt_id: null,
-        owner_epoch: 0,
+        owner_epoch: 1,
       })
       .onConflict((conflict) => conflict.column('id').doNothing())
       .returningAll()
+      .$if(fence.replica !== undefined, (query) => query.returning(fence.ownerEpoch('locked').as('owned')))
       .executeTakeFirst()
-    if (made !== undefined && events.length > 0) await appendAll(trx, id, events, {}, undefined, fence)
-    if (made !== undefined && project !== undefined) await addToProject(trx, userId, id, project)
-    return made
+    if (made === undefined) return undefined
+    const appended =
+      events.length > 0 ? await appendAll(trx, id, events, {}, undefined, fence) : { events: [] }
+    if (project !== undefined) await addToProject(trx, userId, id, project)
+    return { made, events: appended.events }
   })
-  if (row === undefined) throw new SandlotError('conflict', `There is a session ${id} already.`)
+  if (created === undefined) throw new SandlotError('conflict', `There is a session ${id} already.`)
   const updated_at = events.reduce((latest, event) => Math.max(latest, metaOf(event).at), at)
-  return toSessionRow({ ...row, last_seq: events.length, updated_at, waiting: 0 })
+  const { owned, ...made } = created.made
+  const row = toSessionRow({ ...made, last_seq: events.length, updated_at, waiting: 0 })
+  const isOwned = fence.admits(userId, owned)
+  return isOwned ? { ...row, owned: { epoch: made.owner_epoch, events: created.events } } : row
 }
 
 async function takeOver(

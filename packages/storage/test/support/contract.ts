@@ -209,12 +209,23 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
 
       test('begins with the events that it was made with', async () => {
         const row = { id: 'with', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT } as const
-        const made = await store.createSession(row, [message('one'), message('two')])
+        const { owned, ...made } = await store.createSession(row, [message('one'), message('two')])
         expect(made).toMatchObject({ id: 'with', lastSeq: 2 })
         expect(await store.getSession('with')).toEqual(made)
-        expect((await store.readEvents('with')).map(seqOf)).toEqual([1, 2])
+        expect(await store.readEvents('with')).toEqual(owned?.events)
+        expect(owned?.events.map(seqOf)).toEqual([1, 2])
         await expect(store.createSession(row, [message('three')])).rejects.toMatchObject({ code: 'conflict' })
         expect(await store.readEvents('with')).toHaveLength(2)
+      })
+
+      test('belongs to its creator until another one takes it over', async () => {
+        const row = { id: 'own', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT } as const
+        const { owned } = await store.createSession(row)
+        await store.append('own', [message('one')], {}, owned?.epoch, 0)
+        await store.takeOver('own')
+        const late = store.append('own', [message('two')], {}, owned?.epoch, 1)
+        await expect(late).rejects.toMatchObject({ code: 'not_owner' })
+        expect(await store.readEvents('own')).toHaveLength(1)
       })
 
       test('an id is taken once', async () => {
@@ -612,12 +623,25 @@ export function testSessionRecords(
       expect(text(await store().readOutput('s', 'c', 0, 9))).toBe('abc')
     })
 
-    test('the caller may use its buffer again at once', async () => {
-      const buffer = bytes('abc')
-      const stored = store().appendOutput('s', 'c', 0, buffer)
-      buffer.fill(0)
-      await stored
-      expect(text(await store().readOutput('s', 'c', 0, 3))).toBe('abc')
+    test('property: pieces of any length, some repeated, are the same bytes', async () => {
+      const cuts = fc.array(fc.tuple(fc.nat(700_000), fc.nat(9)), { maxLength: 8 })
+      const all = Buffer.from(Array.from({ length: 700_000 }, (_, at) => (at * 7) % 251))
+      let run = 0
+      await fc.assert(
+        fc.asyncProperty(cuts, async (at) => {
+          const callId = `cut_${run++}`
+          const ends = [...at.toSorted(([a], [b]) => a - b), [all.length, 0] as const]
+          let from = 0
+          const stored = ends.map(([end, again]) => {
+            const start = Math.max(0, from - again)
+            from = end
+            return store().appendOutput('s', callId, start, all.subarray(start, end))
+          })
+          await Promise.all(stored)
+          expect(all.equals(await store().readOutput('s', callId, 0, all.length + 1))).toBe(true)
+        }),
+        { numRuns: 10 },
+      )
     })
 
     test('final counts may be larger than what is stored, and come before or after the bytes', async () => {
