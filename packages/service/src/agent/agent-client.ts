@@ -97,6 +97,15 @@ export async function connectAgent(
       socket.terminate()
     },
   }
+  const greeted = greet(made, sessionChanges)
+  // The agent handles messages in order, so a reader's requests need not wait for this one.
+  if (sessionChanges) await greeted
+  else greeted.catch(() => undefined)
+  return made
+}
+
+/** Closes the connection and throws `agent_unavailable` where the agent speaks another protocol. */
+async function greet(made: AgentConnection, sessionChanges: boolean): Promise<void> {
   try {
     const answer = await made.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
@@ -108,7 +117,6 @@ export async function connectAgent(
     made.close()
     throw unavailable(error)
   }
-  return made
 }
 
 /**

@@ -197,6 +197,14 @@ export class Chat {
     }
   }
 
+  /**
+   * Opens the connection before the first frame needs it. Of several agents the frame decides which
+   * one. Never rejects.
+   */
+  async connect(): Promise<void> {
+    if (this.#options.agent.list() === undefined) await this.#connect(undefined).catch(() => undefined)
+  }
+
   /** Closes the connection; prompts continue in the agent. */
   close(): void {
     this.#closed = true

@@ -82,6 +82,7 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
     mayMakeRules: caller.via === 'sign-in',
     beforePrompt: () => limits.prompt(user.id),
   })
+  void chat.connect()
   const open = { caller, send, close }
   const leave = sockets.add(open)
 
