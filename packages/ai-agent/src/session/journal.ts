@@ -115,6 +115,8 @@ export class Journal {
    * (`not_owner`: another agent has this session now), and `not_ready` when the process exits.
    */
   async append(events: readonly SessionEvent[], more: Effects = {}): Promise<boolean> {
+    // Text that came before must not wait for the disk.
+    this.#subscribers.sendShown()
     const { store, leaving, models } = this.#parts
     if (leaving.aborted) throw new SandlotError('not_ready', 'The agent is shutting down.')
     const { id, userId } = this.#row

@@ -82,7 +82,7 @@ export class Subscribers {
    */
   add(catchUp: readonly SessionEvent[], seq: number, paced: boolean, actor?: Actor): Subscription {
     // They are in what the new reader catches up with.
-    this.#sendShown()
+    this.sendShown()
     const queue = new Queue<SessionEvent>(paced ? undefined : this.#limit)
     if (this.#deleted) queue.fail(new SubscriptionClosed('deleted'))
     else this.#queues.add(queue)
@@ -93,7 +93,7 @@ export class Subscribers {
       this.#changed(true)
     }
     const close = (): void => {
-      this.#sendShown()
+      this.sendShown()
       this.#remove(queue)
       this.#paced.delete(queue)
       queue.end()
@@ -104,7 +104,7 @@ export class Subscribers {
   /** Resolves when every paced reader waits for more. */
   async caughtUp(): Promise<void> {
     if (this.#paced.size === 0) return
-    this.#sendShown()
+    this.sendShown()
     for (const queue of this.#paced) await queue.idle()
   }
 
@@ -120,10 +120,11 @@ export class Subscribers {
       this.#shown[this.#shown.length - 1] = longer
       return
     }
-    if (this.#shown.push(event) === 1) setImmediate(() => this.#sendShown())
+    if (this.#shown.push(event) === 1) setImmediate(() => this.sendShown())
   }
 
-  #sendShown(): void {
+  /** Sends what was shown in this turn now. */
+  sendShown(): void {
     const shown = this.#shown
     if (shown.length === 0) return
     this.#shown = []
@@ -131,7 +132,7 @@ export class Subscribers {
   }
 
   send(event: SessionEvent): void {
-    this.#sendShown()
+    this.sendShown()
     this.#push(event)
   }
 
@@ -145,7 +146,7 @@ export class Subscribers {
 
   /** Ends those of these users, who get nothing more of what waits for them either. */
   unshare(userIds: ReadonlySet<string>): void {
-    this.#sendShown()
+    this.sendShown()
     for (const [queue, { actor, unshared }] of this.#named) {
       if (!userIds.has(actor.id)) continue
       unshared.abort()
@@ -160,7 +161,7 @@ export class Subscribers {
   }
 
   closeAll(reason: CloseReason): void {
-    this.#sendShown()
+    this.sendShown()
     this.#deleted ||= reason === 'deleted'
     for (const queue of this.#queues) queue.fail(new SubscriptionClosed(reason))
     this.#queues.clear()
