@@ -66,10 +66,6 @@ export class LoadedSessions {
     return row === undefined ? undefined : this.loadAndResume(row)
   }
 
-  has(sessionId: string): boolean {
-    return this.#sessions.has(sessionId)
-  }
-
   /** Undefined when it is not in memory. */
   async peek(sessionId: string): Promise<Session | undefined> {
     const session = await this.#sessions.get(sessionId)?.loading.catch(() => undefined)

@@ -9,7 +9,6 @@ import type { ChatMarks, Project } from '@sandlot/shared/chat/chats'
 import { secretName } from '@sandlot/shared/account/secrets'
 import { noProject } from '@sandlot/storage/shares/chats'
 import { toSessionSummary } from '@sandlot/storage/tables/rows'
-import { unstoredSession } from '@sandlot/storage/sessions/writes'
 import type { SessionRow } from '@sandlot/storage/tables/records'
 import { forkedLog, type ForkPoint } from './fork.ts'
 import { allowedModels, choose, modelsOf } from '../loop/model-choice.ts'
@@ -85,51 +84,23 @@ export class SessionManager {
    * Throws `conflict` when the id exists, for any user, `bad_request` for a model that there is
    * not, and `not_owner`.
    */
-  async create(wanted: NewSession): Promise<Session> {
-    const { session, stored } = await this.begin(wanted)
-    await stored
-    return session
-  }
-
-  /**
-   * `create` that may resolve before the session is `stored`, so that its first prompt joins the
-   * same commit. Until then it has no events; the caller shows it only afterwards.
-   */
-  async begin(wanted: NewSession): Promise<{ session: Session; stored: Promise<void> }> {
-    const { userId, cwd, mode, sessionId, project, ...chosen } = wanted
-    const { store, now, models: all, ownership } = this.#parts
+  async create({ userId, cwd, mode, sessionId, project, ...chosen }: NewSession): Promise<Session> {
+    const { store, now, models: all } = this.#parts
     if (this.#isRemoved(userId)) throw new SandlotError('forbidden', 'This account was removed.')
-    await ownership?.claim(userId)
+    await this.#parts.ownership?.claim(userId)
     const models = allowedModels(all, this.#parts.modelsOf?.(userId))
     const choice = choose({ model: models.model.name }, chosen, models)
     const at = now()
     const isDefault = choice.model === all.model.name && choice.thoughtLevel === undefined
     // With the row, in one transaction: the session is never found without its choices.
     const first = isDefault ? [] : [makeSandlotEvent({ type: 'model_chosen', ...choice }, {}, at)]
-    const row = { id: sessionId ?? newId('s'), userId, cwd, mode, at, project }
-    // Nothing else can refuse it: this process is the only one that writes.
-    const isFree =
-      isDefault &&
-      ownership === undefined &&
-      project === undefined &&
-      (await store.getSession(row.id)) === undefined &&
-      !this.#sessions.has(row.id)
-    const creating = store.createSession(row, first)
-    const loading = this.#sessions.loadAndResume(isFree ? unstoredSession(row) : await creating)
-    const stored = this.#stored(creating, loading)
-    void Promise.allSettled([stored])
-    return { session: await loading, stored }
-  }
-
-  async #stored(creating: Promise<SessionRow>, loading: Promise<Session>): Promise<void> {
-    const session = await loading
-    try {
-      await creating
-    } catch (error) {
-      this.#sessions.forget(session.id)
-      throw error
-    }
-    this.shares.publish({ userId: session.userId, summary: session.summary() })
+    const row = await store.createSession(
+      { id: sessionId ?? newId('s'), userId, cwd, mode, at, project },
+      first,
+    )
+    const session = await this.#sessions.loadAndResume(row)
+    this.shares.publish({ userId, summary: session.summary() })
+    return session
   }
 
   /**

@@ -17,14 +17,11 @@ import type { Fence } from '../replicas/replicas.ts'
 import type { StoreRoom } from './store-room.ts'
 import { spentSince, spentTogether } from '../usage/usage.ts'
 import { dayOf } from '../usage/usage-sums.ts'
-import type { CreatedSession, SessionReader, SessionStore } from './store.ts'
+import type { SessionReader, SessionStore } from './store.ts'
 import type { Effects } from '../tables/records.ts'
 
 /** SQLite allows 32,766 values in a statement; an event has four. */
 const EVENTS_PER_INSERT = 1_000
-
-/** The creator's, until another one takes the session over. */
-const FIRST_EPOCH = 1
 
 type Writes = Omit<
   SessionStore,
@@ -122,7 +119,7 @@ async function createSession(
         updated_at: at,
         last_seq: 0,
         running_prompt_id: null,
-        owner_epoch: FIRST_EPOCH,
+        owner_epoch: 1,
       })
       .onConflict((conflict) => conflict.column('id').doNothing())
       .returningAll()
@@ -140,14 +137,6 @@ async function createSession(
   const row = toSessionRow({ ...made, last_seq: events.length, updated_at, waiting: 0 })
   const isOwned = fence.admits(userId, owned)
   return isOwned ? { ...row, owned: { epoch: made.owner_epoch, events: created.events } } : row
-}
-
-/** The session that `createSession` will create without events, for its only writing process. */
-export function unstoredSession(row: Parameters<SessionStore['createSession']>[0]): CreatedSession {
-  const { id, userId, cwd, mode, at } = row
-  const owned = { epoch: FIRST_EPOCH, events: [] }
-  const state = { title: null, lastSeq: 0, runningPromptId: null, waiting: 0 }
-  return { id, userId, cwd, mode, createdAt: at, updatedAt: at, ...state, owned }
 }
 
 async function takeOver(

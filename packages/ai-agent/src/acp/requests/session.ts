@@ -97,18 +97,12 @@ async function createSession(context: HandlerContext, params: NewSessionRequest)
   const { sessionId = newId('s'), thoughtLevel } = meta ?? {}
   const model = meta?.model ?? manager.allowedModel(user.id, project?.model)
   const chosen = { model, thoughtLevel, project: project?.id }
-  const { session, stored } = await connection.runInOrder(sessionId, async () => {
-    const made = await manager.begin({ userId: user.id, cwd, mode, sessionId, ...chosen })
-    connection.follow(made.session, 0, user, 'owner')
-    beginSession(context, made.session, params.mcpServers)
+  const session = await connection.runInOrder(sessionId, async () => {
+    const made = await manager.create({ userId: user.id, cwd, mode, sessionId, ...chosen })
+    connection.follow(made, 0, user, 'owner')
+    beginSession(context, made, params.mcpServers)
     return made
   })
-  try {
-    await stored
-  } catch (error) {
-    connection.unfollow(sessionId)
-    throw error
-  }
   connection.offerCommands(session)
   return { sessionId, ...settingsOf(session, user) }
 }
