@@ -271,15 +271,12 @@ export class Chat {
 
   /** Resolves when the prompt is sent. Throws `SandlotError`. */
   #passOn(request: PromptRequest): Promise<{ end: Promise<ChatEnd | undefined> }> {
-    const { user, uploads, beforePrompt, agent } = this.#options
+    const { user, uploads, beforePrompt } = this.#options
     return this.#order.run(request.sessionId ?? sessionIdOf(user.id, request.requestId), async () => {
       if (this.#prompts.size >= MAX_PROMPTS)
         throw new SandlotError('rate_limited', 'Too many messages wait here. Wait for their answers.')
       await beforePrompt?.()
       const content = await contentOf(uploads, user.id, request)
-      // Another one of several agents may have to be asked, and a project is looked up first.
-      if (request.sessionId === undefined && request.project === undefined && agent.list() === undefined)
-        return this.#begin(request, content)
       const { by, sessionId, was } = await this.#with(request.sessionId, async (given) => ({
         by: given,
         ...(await sessionFor(given.connection, user, request)),
@@ -290,28 +287,6 @@ export class Chat {
       // Sent: the agent keeps the order of requests, so the next one need not wait for the end.
       return { end: this.#submit(by, sessionId, content, request) }
     })
-  }
-
-  /** Makes the session, and sends its first prompt without waiting for that. As `#passOn`. */
-  async #begin(
-    request: PromptRequest,
-    content: PromptContent,
-  ): Promise<{ end: Promise<ChatEnd | undefined> }> {
-    const { user } = this.#options
-    const sessionId = sessionIdOf(user.id, request.requestId)
-    const by = await this.#connect(undefined)
-    const known = this.#sessions.has(sessionId)
-    if (!known) this.#sessions.open(by.reader, sessionId, new Cursor(0))
-    const making = sessionFor(by.connection, user, request)
-    const end = this.#submit(by, sessionId, content, request)
-    // Without the session it is refused as well; the reason is the session's.
-    void Promise.allSettled([end])
-    const { was } = await making.catch((error: unknown) => {
-      if (!known) this.#sessions.forget(sessionId)
-      throw error
-    })
-    if (was === 'made before' && !known) await this.resume(sessionId, 0)
-    return { end }
   }
 
   async #submit(

@@ -345,16 +345,8 @@ export class ScriptedAgent {
         const saidMode = meta.mode === undefined && meta.defaultMode !== undefined ? `default ${mode}` : mode
         this.#refuseForeign(user.id)
         this.received.push(['new', sessionId, saidMode, model, thoughtLevel].filter(Boolean).join(' '))
-        await this.#admitted.run(sessionId, () =>
-          guarded(() =>
-            this.store.createSession({
-              id: sessionId,
-              userId: user.id,
-              cwd: params.cwd,
-              mode,
-              at: Date.now(),
-            }),
-          ),
+        await guarded(() =>
+          this.store.createSession({ id: sessionId, userId: user.id, cwd: params.cwd, mode, at: Date.now() }),
         )
         this.#follow(sessionId, me())
         return { sessionId }
