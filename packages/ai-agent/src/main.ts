@@ -8,6 +8,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/base/errors'
+import { keepThreadLimits } from '@sandlot/shared/node/thread-limits'
 import { startProblem } from '@sandlot/storage/plain-words'
 import { type FileLock, lockFile } from '@sandlot/storage/database/lock'
 import { relay } from './acp/relay.ts'
@@ -32,6 +33,7 @@ const EXIT_CODES: Record<Stop, number> = { client_left: 0, SIGHUP: 129, SIGINT: 
 
 /** Runs until it is stopped. Returns the exit code. */
 async function main(args: readonly string[]): Promise<number> {
+  keepThreadLimits()
   const stdio = args.includes('--stdio')
   // Nothing but the protocol may stand on stdout, also when a library has something to say.
   if (stdio) globalThis.console = new Console(process.stderr)

@@ -5,11 +5,13 @@
 import { ConfigError } from '@sandlot/shared/config'
 import { startProblem } from '@sandlot/storage/plain-words'
 import { hasCode, messageOf } from '@sandlot/shared/base/errors'
+import { keepThreadLimits } from '@sandlot/shared/node/thread-limits'
 import { readServiceConfig } from './config.ts'
 import { endOwner } from './http/own-errors.ts'
 import { startService } from './server.ts'
 
 async function main(): Promise<void> {
+  keepThreadLimits()
   process.on('uncaughtException', (error) => endOwner(error) || fail(error))
   const service = await startService(readServiceConfig())
   // The launcher and people wait for this line. It is the only place where the set-up token

@@ -120,7 +120,7 @@ test('what is sent at once comes before the answers that follow, and waits for a
   await expect(stream.send(message(5, 'x'.repeat(2 * 1024 * 1024))) ?? writer.closed).rejects.toThrow()
 })
 
-test('the writes of one turn of the event loop are sent together', async () => {
+test('the writes of one callback and its microtasks are sent together', async () => {
   const { connection, stream } = serverEnd
   const writer = stream.writable.getWriter()
   await Promise.all([1, 2, 3].map((id) => writer.write(message(id))))
