@@ -147,7 +147,8 @@ function refuseNewer(path: string, applied: readonly string[], migrations: Migra
 /** Unsynced: its statements that are no reads, outside of a transaction or up to its end. */
 function wrapWriter<Schema>(path: string, file: SqliteFile): OpenDatabase<Schema> {
   const cached = withStatementCache(file)
-  let wrote = false
+  // An earlier process may have ended before its sync.
+  let wrote = true
   const prepare: typeof cached.prepare = (sql) => {
     const statement = cached.prepare(sql)
     wrote ||= !statement.readonly
@@ -184,7 +185,11 @@ function wrap<Schema>(
     syncBeforeReturn(connection, log, isUnsynced)
   }
   const db = new Kysely<Schema>({ dialect: new TransactionalSqliteDialect(file, database, created) })
-  const health = new StoreHealth(path, () => writeToHeader(file))
+  const health = new StoreHealth(
+    path,
+    () => writeToHeader(file),
+    () => !file.inTransaction,
+  )
   return {
     db,
     health: {

@@ -14,8 +14,8 @@ const BUSY_TIMEOUT_MS = 5_000
 export type FileMode = 0o600 | 0o640
 
 /**
- * Open (and create) a file for its one writing process. A commit is on the disk when it returns.
- * Sets `mode` on the file, also on an existing one, and on its `-wal` and `-shm`. Throws
+ * Open (and create) a file for its one writing process. A commit is on the disk when it returns,
+ * unless the caller changes `synchronous`. Sets `mode` on the file, also on an existing one, and on its `-wal` and `-shm`. Throws
  * `StorageError('cannot_open')`.
  */
 export function openSqliteWriter(path: string, mode: FileMode = 0o600): SqliteFile {
@@ -113,8 +113,8 @@ function sleepSync(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
-/** The longest time of a commit in progress. */
-const COMMIT_MS = 30
+/** The longest time of a commit in progress; it lets other work run in between. */
+const COMMIT_MS = 100
 
 /**
  * Takes the write lock of an existing database until the file is closed. Undefined if another holds

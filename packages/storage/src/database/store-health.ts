@@ -21,12 +21,17 @@ export interface Health {
 export class StoreHealth implements Health {
   readonly #path: string
   readonly #probe: () => void
+  readonly #mayProbe: () => boolean
   #failure: StorageError | undefined
 
-  /** `probe` writes to the database, and throws SQLite's errors. */
-  constructor(path: string, probe: () => void) {
+  /**
+   * `probe` writes to the database, and throws SQLite's errors. `mayProbe`: false in a transaction,
+   * in which it would say nothing about the disk.
+   */
+  constructor(path: string, probe: () => void, mayProbe: () => boolean = () => true) {
     this.#path = path
     this.#probe = probe
+    this.#mayProbe = mayProbe
   }
 
   /** See `asStorageError`. A failure of the file or its disk is remembered. */
@@ -46,6 +51,7 @@ export class StoreHealth implements Health {
     if (this.#failure === undefined && !isLow) return undefined
     // A small write may still fit when the next message does not.
     if (this.#failure?.code === 'full' && isLow) return this.#failure
+    if (!this.#mayProbe()) return this.#failure
     try {
       this.#probe()
       this.#failure = undefined

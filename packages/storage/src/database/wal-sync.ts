@@ -51,7 +51,9 @@ export class WalSync {
   /** Waits for a running sync: its descriptor must not become another file's. */
   async close(): Promise<void> {
     await Promise.allSettled([this.#running])
-    if (this.#descriptor !== undefined) closeSync(this.#descriptor)
+    const descriptor = this.#descriptor
+    this.#descriptor = undefined
+    if (descriptor !== undefined) closeSync(descriptor)
   }
 
   #open(): number | undefined {

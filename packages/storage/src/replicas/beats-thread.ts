@@ -30,9 +30,9 @@ async function send(): Promise<BeatReport> {
 
 parentPort?.on('message', () => soon.resolve())
 for (;;) {
+  soon = Promise.withResolvers()
   const report = lease.silence() > times.stuck ? undefined : await send()
   if (report !== undefined) parentPort?.postMessage(report)
-  soon = Promise.withResolvers()
   const pauseMs = report !== undefined && 'beat' in report ? times.heartbeat : times.retry
   await Promise.race([sleep(pauseMs), soon.promise.then(() => sleep(times.retry))])
 }

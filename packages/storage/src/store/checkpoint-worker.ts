@@ -1,5 +1,6 @@
 /** Moves pages of an SQLite log into its database on a thread, with its own handle. */
 import { workerData } from 'node:worker_threads'
+import { hasCode } from '@sandlot/shared/base/errors'
 import { openSqliteAgain } from '../database/sqlite-file.ts'
 
 const INTERVAL_MS = 1_000
@@ -9,6 +10,12 @@ const FEW_PAGES = 250
 const file = openSqliteAgain(workerData as string)
 
 setInterval(() => {
-  const [found] = file.pragma('wal_checkpoint(noop)') as [{ log: number; checkpointed: number }]
-  if (found.log - found.checkpointed >= FEW_PAGES) file.pragma('wal_checkpoint(passive)')
+  try {
+    const [found] = file.pragma('wal_checkpoint(noop)') as [{ log: number; checkpointed: number }]
+    if (found.log - found.checkpointed >= FEW_PAGES) file.pragma('wal_checkpoint(passive)')
+  } catch (error) {
+    // After a failed sync, the log on the disk may lack pages that a second attempt would rely on.
+    // Other pages stay in the log, equally durable, until the next look.
+    if (hasCode(error, 'SQLITE_IOERR_FSYNC')) throw error
+  }
 }, INTERVAL_MS)

@@ -160,8 +160,7 @@ async function startCheckpoints<Schema>(db: Kysely<Schema>, path: string) {
     written(): void {
       if (++commits !== FEW_COMMITS) return
       worker = startThread(threadFile('checkpoint-worker'), path)
-      // A failed thread stays ended: after a failed sync, the log on the disk may lack pages that a
-      // second attempt would rely on.
+      // It ended with a failed sync. The store's own next sync tells whether the disk is lost.
       worker.on('error', () => undefined).unref()
     },
     stop: async () => void (await worker?.terminate()),

@@ -13,7 +13,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { extent, randomFrom, sample } from '../../../../test/campaign.ts'
 import { testFolder } from '../../../../test/folders.ts'
 import { checkCopy, openSqliteAgain, openSqliteReader } from '../../src/database/sqlite-file.ts'
+import { openWriter } from '../../src/database/database.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
+import { sessionsMigrations } from '../../src/store/migrations.ts'
+import type { SessionsSchema } from '../../src/tables/sessions.ts'
 import { openSessionReader, openSessionStore } from '../../src/store/open.ts'
 
 const SECTOR = 512
@@ -210,6 +213,24 @@ test('a reader in another process shows nothing before it is on the disk', async
   writer.close()
   await reader.close()
   await store.close()
+})
+
+test('a writer syncs what an earlier process committed before it reads that', async () => {
+  const path = join(folder, 'sessions.db')
+  await (await openSessionStore(path)).close()
+  const earlier = openSqliteAgain(path)
+  earlier.pragma('synchronous = NORMAL')
+  earlier.exec(`insert into removed_people (user_id, removed_at) values ('u', 1)`)
+  const { db, close } = await openWriter<SessionsSchema>(path, sessionsMigrations)
+  let synced = 0
+  syncs = { begins: () => undefined, succeeds: () => void synced++ }
+  expect(await db.selectFrom('removed_people').select('user_id').execute()).toEqual([{ user_id: 'u' }])
+  expect(synced).toBe(1)
+  await db.selectFrom('removed_people').select('user_id').execute()
+  expect(synced).toBe(1)
+  syncs = {}
+  earlier.close()
+  await close()
 })
 
 test('a reader opens a restored file, which has no log, before its writer does', async () => {
