@@ -97,15 +97,6 @@ export async function connectAgent(
       socket.terminate()
     },
   }
-  const greeted = greet(made, sessionChanges)
-  // The agent handles messages in order, so a reader's requests need not wait for this one.
-  if (sessionChanges) await greeted
-  else greeted.catch(() => undefined)
-  return made
-}
-
-/** Closes the connection and throws `agent_unavailable` where the agent speaks another protocol. */
-async function greet(made: AgentConnection, sessionChanges: boolean): Promise<void> {
   try {
     const answer = await made.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
@@ -117,6 +108,7 @@ async function greet(made: AgentConnection, sessionChanges: boolean): Promise<vo
     made.close()
     throw unavailable(error)
   }
+  return made
 }
 
 /**

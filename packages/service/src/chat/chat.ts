@@ -1,8 +1,9 @@
 /**
  * One reader's chat: frames in, frames out, through an ACP connection of its own (to each agent
  * that has a chat which is read here). Behind a browser
- * socket, and behind one `POST /api/chat`. Opened when first needed. When it is lost, every open
- * session is loaded again from the last number sent. Independent of WebSockets and HTTP.
+ * socket, and behind one `POST /api/chat`. Opened when first needed, to the only agent before. When
+ * it is lost, every open session is loaded again from the last number sent. Independent of
+ * WebSockets and HTTP.
  */
 import { methods } from '@agentclientprotocol/sdk'
 import {
@@ -202,7 +203,8 @@ export class Chat {
    * one. Never rejects.
    */
   async connect(): Promise<void> {
-    if (this.#options.agent.list() === undefined) await this.#connect(undefined).catch(() => undefined)
+    const { agent } = this.#options
+    if (agent.connected && agent.list() === undefined) await this.#connect(undefined).catch(() => undefined)
   }
 
   /** Closes the connection; prompts continue in the agent. */
