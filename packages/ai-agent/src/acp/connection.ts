@@ -286,7 +286,8 @@ export class ClientConnection {
    * what was sent before them. Undefined: the next one may follow at once.
    */
   #notifyOurs(method: string, params: object): Promise<void> | undefined {
-    if (this.#sendNow === undefined || this.#closed.aborted) return this.#client.notify(method, params)
+    if (!this.ours || this.#sendNow === undefined || this.#closed.aborted)
+      return this.#client.notify(method, params)
     return this.#sendNow({ jsonrpc: '2.0', method, params })
   }
 

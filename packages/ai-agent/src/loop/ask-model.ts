@@ -215,6 +215,7 @@ async function* afterFailure(
   let next = attempt
   if (verdict.again) {
     ctx.show(waited(ctx, turn, errorClass, attempt, verdict.waitMs))
+    await ctx.caughtUp()
     if (refused) ctx.slot?.refused(model.name, verdict.waitMs)
     else await pause(verdict.waitMs, signal)
   } else if (yield* mended(ctx, turn, model, messages, error)) {

@@ -25,7 +25,7 @@ export interface LoopContext {
   blockedAgent?: boolean | undefined
   /** Every settled event of the prompt's branch, in order, as stored. */
   log: () => readonly SessionEvent[]
-  /** Shows a live event now, behind what was stored before it. */
+  /** Shows a live event in this turn of the event loop, behind what was stored before it. */
   show: (event: SessionEvent) => void
   /** Resolves when a reader that sets the pace has taken what was shown; at once without one. */
   caughtUp: () => Promise<void>

@@ -35,8 +35,9 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /**
  * Sends `body` and resolves when the head of the answer is there, whatever its status; redirects
- * are followed as `fetch` follows them. No time limits. `signal` closes the connection, also while
- * the body is read. Rejects with the signal's reason, or with what the connection threw.
+ * are followed as `fetch` follows them. No time limits but that of connecting. `signal` closes the
+ * connection, also while the body is read. Rejects with the signal's reason, or with what the
+ * connection threw.
  */
 export async function httpPost(
   url: URL,

@@ -198,7 +198,8 @@ export class MemoryStore
     const { storedBytes } = output.row
     if (offset > storedBytes)
       throw new SandlotError('bad_request', `Output of ${callId} ends at ${storedBytes}, not at ${offset}.`)
-    const more = bytes.slice(storedBytes - offset)
+    // A copy, also of a Buffer: the caller may use its memory again.
+    const more = new Uint8Array(bytes.subarray(storedBytes - offset))
     output.parts.push(more)
     output.row.storedBytes += more.length
     output.row.totalBytes = Math.max(output.row.totalBytes, output.row.storedBytes)

@@ -113,6 +113,7 @@ export class LoadedSessions {
 
   clear(): void {
     clearTimeout(this.#timer)
+    this.#timer = undefined
     this.#sessions.clear()
   }
 

@@ -1,12 +1,14 @@
 /**
- * The live view of a running command's output: at most 20 pieces a second of at most 16 KiB, each
- * on character borders. A faster command skips ahead; the store has what was skipped.
+ * The live view of a running command's output: at most 20 pieces a second of at most 64 KiB, each
+ * on character borders. A faster command skips ahead, to its last 16 KiB; the store has what was
+ * skipped.
  */
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import type { OutputPiece } from '@sandlot/shared/chat/call'
 import { characterStart } from './utf8.ts'
 
-const MAX_PIECE_BYTES = 16 * 1024
+const MAX_PIECE_BYTES = 64 * 1024
+const AFTER_GAP_BYTES = 16 * 1024
 const NOTHING = Buffer.alloc(0)
 /** 18 pieces a second, so that the last one, which does not wait, is within the 20. */
 const GAP_MS = 55
@@ -49,7 +51,7 @@ export function createLiveOutput(): LiveOutput {
       // A copy of what can be shown, not of all that came.
       const joined = Buffer.concat([follows ? pending : NOTHING, bytes.subarray(-MAX_PIECE_BYTES)])
       const isLong = joined.length > MAX_PIECE_BYTES || bytes.length > MAX_PIECE_BYTES
-      const skipped = isLong ? characterStart(joined, Math.max(0, joined.length - MAX_PIECE_BYTES)) : 0
+      const skipped = isLong ? characterStart(joined, joined.length - AFTER_GAP_BYTES) : 0
       pending = joined.subarray(skipped)
       start = end - pending.length
       changed.resolve()

@@ -71,7 +71,7 @@ describe('live output', () => {
     expect(pieces.length).toBeLessThanOrEqual(Math.ceil(seconds * 20) + 1)
     expect(pieces.length).toBeGreaterThan(1)
     for (const piece of pieces) {
-      expect(piece.end - piece.offset).toBeLessThanOrEqual(16 * 1024)
+      expect(piece.end - piece.offset).toBeLessThanOrEqual(64 * 1024)
       expect(piece.data).not.toContain('\uFFFD')
     }
     expect(pieces.some((piece, index) => index > 0 && piece.offset > (pieces[index - 1]?.end ?? 0))).toBe(
