@@ -15,8 +15,8 @@ export type FileMode = 0o600 | 0o640
 
 /**
  * Open (and create) a file for its one writing process. A commit is on the disk when it returns,
- * unless the caller changes `synchronous`. Sets `mode` on the file, also on an existing one, and on its `-wal` and `-shm`. Throws
- * `StorageError('cannot_open')`.
+ * unless the caller changes `synchronous`. Sets `mode` on the file, also on an existing one, and on
+ * its `-wal` and `-shm`. Throws `StorageError('cannot_open')`.
  */
 export function openSqliteWriter(path: string, mode: FileMode = 0o600): SqliteFile {
   return guard(path, () => {
