@@ -28,8 +28,8 @@ export interface JsonRpcSocket<Message> {
   writable: WritableStream<Message>
   /**
    * Writes a message at once, before those that still wait in `writable`. Undefined: the next one
-   * may follow, and a failure is an error of `writable`; else resolves when it may, and rejects when
-   * the socket has closed.
+   * may follow, and a failure is an error of `writable`; else resolves when it may, and rejects
+   * when the socket has closed.
    */
   send(message: Message): Promise<void> | undefined
   /** Sends written messages before the socket is terminated. */
