@@ -247,7 +247,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
     ],
     'idle, progress, total': [
       'packages/ai-agent/test/model/openai.test.ts :: bug 18: silence before the head, in the middle, and only signs of life',
-      'packages/ai-agent/test/model/openai.test.ts :: bug 18: the clock stands still while the reader is slow',
+      'packages/ai-agent/test/model/openai.test.ts :: bug 18: the clock stands still while this process is busy with a piece',
     ],
     'back-pressure': [
       'packages/ai-agent/test/session/join.test.ts :: a reader that does not read is closed, holds up nothing, and resumes',
