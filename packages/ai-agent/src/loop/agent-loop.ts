@@ -181,9 +181,8 @@ async function* runTurn(
   let finished = false
   try {
     for (;;) {
-      const next = await running.next()
-      if (next.done === true) break
-      const event = next.value
+      const event = await nextSettled(ctx, running)
+      if (event === undefined) break
       if (announcing !== undefined && event.sessionUpdate === 'tool_call') {
         announcing.push(withProviderFields(event, made.get(event.toolCallId)))
         if (++announced < toAnnounce) continue
@@ -192,11 +191,6 @@ async function* runTurn(
       } else {
         if (announcing !== undefined) yield answerGroup(answer, announcing)
         announcing = undefined
-        if (isLive(event)) {
-          ctx.show(event)
-          await ctx.caughtUp()
-          continue
-        }
         const group = [event]
         if (isOutcome(event) && open.delete(event.toolCallId) && open.size === 0) {
           const callIds = whole.map(({ id }) => id)
@@ -217,6 +211,20 @@ async function* runTurn(
   // the same.
   const lost = ctx.signal.aborted ? 'cancelled' : 'tool_error'
   for (const outcome of missingOutcomes(ctx.log(), ctx.promptId, lost, ctx.now())) yield [outcome]
+}
+
+/** The next settled event of these calls; live ones before it are shown. Undefined: the end. */
+async function nextSettled(
+  ctx: LoopContext,
+  running: ReturnType<LoopContext['runCalls']>,
+): Promise<SessionEvent | undefined> {
+  for (;;) {
+    const next = await running.next()
+    if (next.done === true) return undefined
+    if (!isLive(next.value)) return next.value
+    ctx.show(next.value)
+    await ctx.caughtUp()
+  }
 }
 
 function turnEnded(ctx: LoopContext, turn: number, callIds: string[]): SessionEvent {

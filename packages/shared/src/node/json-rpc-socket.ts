@@ -76,14 +76,7 @@ export function jsonRpcSocket<Message>(
   let onSent: (error?: Error | null) => void
   const send = (message: Message): Promise<void> | undefined => {
     writes?.join()
-    const text = textOf(message)
-    if (socket.bufferedAmount < MAX_WAITING_BYTES) {
-      socket.send(text, onSent)
-      return undefined
-    }
-    return new Promise<void>((resolve, reject) => {
-      socket.send(text, (error) => (error == null ? resolve() : reject(error)))
-    })
+    return sendText(socket, textOf(message), onSent)
   }
   const writable = new WritableStream<Message>({
     start(controller) {
@@ -99,6 +92,19 @@ export function jsonRpcSocket<Message>(
     },
   })
   return { readable, writable, send, flush: () => writes?.flush() }
+}
+
+function sendText(
+  socket: WebSocket,
+  text: string,
+  onSent: (error?: Error | null) => void,
+): Promise<void> | undefined {
+  if (socket.bufferedAmount >= MAX_WAITING_BYTES)
+    return new Promise<void>((resolve, reject) => {
+      socket.send(text, (error) => (error == null ? resolve() : reject(error)))
+    })
+  socket.send(text, onSent)
+  return undefined
 }
 
 /** Cached text of the last notifications, for those that several connections get. */
