@@ -238,7 +238,10 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
     // Two look at the same moment, and one later.
     await Promise.all([a?.takeOver(people), b?.takeOver(people)])
     await c?.takeOver(people)
-    expect(await counts()).toEqual([5, 5, 5])
+    // Each reads who is free and who has how many one after the other, and meanwhile another takes some.
+    const spread = await counts()
+    expect(spread.reduce((sum, has) => sum + has)).toBe(15)
+    expect(Math.max(...spread) - Math.min(...spread)).toBeLessThanOrEqual(2)
 
     // The leader takes the people of another agent at its next poll.
     const leader = living.findIndex(({ replica }) => replica.leads())
