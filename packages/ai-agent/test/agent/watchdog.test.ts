@@ -34,7 +34,7 @@ test('X-A2 an agent whose thread is blocked ends; only the prompt that blocked i
   const provider = await startFakeProvider([hang, textAnswer('One.')])
   await using folder = new AgentFolder()
   const env = { OPENAI_BASE_URL: provider.baseUrl, OPENAI_API_KEY: 'sk-test', OPENAI_MODEL: 'fake' }
-  const preload = `--import=${pathToFileURL(here('block-in-fetch.ts')).href}`
+  const preload = `--import=${pathToFileURL(here('block-in-request.ts')).href}`
   const first = await folder.listening({ ...env, NODE_OPTIONS: preload })
   using one = await connectTo(folder)
   const [innocent, guilty] = [await sessionOf(one), await sessionOf(one)]
@@ -45,7 +45,7 @@ test('X-A2 an agent whose thread is blocked ends; only the prompt that blocked i
   expect(first.child.signalCode).toBe('SIGKILL')
   expect(await Promise.all(lost)).toEqual(['lost', 'lost'])
   expect(first.stderr).toContain('The agent was blocked for 30 s')
-  expect(first.stderr).toContain('block-in-fetch.ts')
+  expect(first.stderr).toContain('block-in-request.ts')
 
   await folder.listening(env)
   using two = await connectTo(folder)
