@@ -17,7 +17,7 @@ const RULES = {
     'packages/ai-agent/src/plain/log-store.ts': PROGRAM,
     'packages/ai-agent/src/plain/plain-tool.ts': PROGRAM,
     'packages/ai-agent/src/plain/inbox.ts': PROGRAM,
-    'packages/ai-agent/src/model/openai.ts': PROGRAM,
+    'packages/ai-agent/src/model/http-model.ts': PROGRAM,
     'packages/ai-agent/src/model/model.ts': PROGRAM,
     'packages/ai-agent/src/session/manager.ts': PROGRAM,
     'packages/storage/src/database/changes.ts': PROGRAM,

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { newId } from '@sandlot/shared/base/ids'
-import { createOpenAIModel } from '../src/model/openai.ts'
+import { createHttpModel } from '../src/model/http-model.ts'
 import { builtinTools } from '../src/tools/builtin/index.ts'
 import { createRegistry } from '../src/tools/registry.ts'
 import type { Session } from '../src/session/session.ts'
@@ -84,7 +84,7 @@ export async function openOurs(baseUrl: string): Promise<Ours> {
     core = await openCore(
       home,
       { baseUrl },
-      { ...options, parts: { model: createOpenAIModel({ baseUrl, apiKey: whose, model }), ...parts } },
+      { ...options, parts: { model: createHttpModel({ baseUrl, apiKey: whose, model }), ...parts } },
     )
     return core
   }

@@ -72,7 +72,7 @@ export async function openStores(
     rows: store.modelEndpoints,
     secrets,
     configured: config.models,
-    timeouts: config.modelTimeouts,
+    silence: config.modelSilence,
     prices: config.file.prices ?? {},
     limitsCost: () => anyLimitsCost(config, personal),
     now: Date.now,

@@ -162,8 +162,8 @@ export interface AgentConfig {
   address: AgentAddress
   /** Undefined: the demo model answers. */
   models: ModelsSettings | undefined
-  /** Time-outs for models of endpoints that are added later. */
-  modelTimeouts: Pick<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'>
+  /** Limits of models of endpoints that are added later. */
+  modelSilence: ModelsSettings['silence']
   defaultMode: Mode
   toolsEnabled: boolean
   /** Names of the built-in tools to offer, or all. */
@@ -231,11 +231,11 @@ export function readAgentConfig(
   const instructions = readInstructions(file.instructions, dirname(configFile), problems)
   const mcp = readMcpServers(env, file, problems)
   const budgets = readBudgets(read, file.limits)
-  const modelTimeouts = {
-    idleTimeoutMs: read.SANDLOT_MODEL_IDLE_SECONDS * 1_000,
-    progressTimeoutMs: read.SANDLOT_MODEL_PROGRESS_SECONDS * 1_000,
+  const modelSilence = {
+    idleMs: read.SANDLOT_MODEL_IDLE_SECONDS * 1_000,
+    progressMs: read.SANDLOT_MODEL_PROGRESS_SECONDS * 1_000,
   }
-  const models = readModelEndpoints(read, file, modelTimeouts, budgets, problems)
+  const models = readModelEndpoints(read, file, modelSilence, budgets, problems)
   if (problems.length > 0) throw new ConfigError(problems)
 
   return {
@@ -245,7 +245,7 @@ export function readAgentConfig(
     deployment: read.SANDLOT_DEPLOYMENT,
     listen,
     models,
-    modelTimeouts,
+    modelSilence,
     defaultMode: read.SANDLOT_DEFAULT_MODE,
     toolsEnabled: read.SANDLOT_TOOLS_ENABLED,
     builtinTools,
@@ -335,7 +335,7 @@ function readCallLimits(read: Read) {
 function readModelEndpoints(
   read: Read,
   file: ConfigFile,
-  timeouts: AgentConfig['modelTimeouts'],
+  silence: AgentConfig['modelSilence'],
   budgets: LimitSettings,
   problems: string[],
 ): AgentConfig['models'] {
@@ -349,7 +349,7 @@ function readModelEndpoints(
   )
   if (limitsCost(budgets.written.everybody, budgets.total, ...budgets.written.users.values()))
     problems.push(...unpriced([models.main, ...models.choices, ...models.fallbacks]))
-  return { ...models, ...timeouts }
+  return { ...models, silence }
 }
 
 function readSandbox(

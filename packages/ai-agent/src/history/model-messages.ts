@@ -12,7 +12,14 @@ import type { EndReason } from '@sandlot/shared/chat/reasons'
 import { PRUNED, compactionOf, openingText, type Compaction } from './compaction.ts'
 import { bareCall, foreignId, plainHistory } from './plain.ts'
 import { atMostTokens } from '../model/tokens.ts'
-import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ToolMessage } from '../model/model.ts'
+import type {
+  AssistantMessage,
+  ModelCall,
+  ModelImage,
+  ModelMessage,
+  ReplayItem,
+  ToolMessage,
+} from '../model/model.ts'
 import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import type { Author } from '@sandlot/shared/chat/shares'
 import { truncateToolOutput } from '../tools/output/truncate-output.ts'
@@ -36,6 +43,9 @@ export interface Reader {
    * Its name. What other models want back with their messages (reasoning, signatures) is left out.
    */
   model?: string
+  /** See `Model`. */
+  wire?: string | undefined
+  origin?: string | undefined
   /** Tokens of its window. No single result takes more than a quarter of it. */
   contextWindow?: number
 }
@@ -112,7 +122,7 @@ function isAnswer(message: ModelMessage | undefined): boolean {
 function assistantMessage(turn: Turn): AssistantMessage {
   const calls = turn.calls.map(({ call }) => modelCallOf(call))
   const message: AssistantMessage = { role: 'assistant', content: turn.text, calls }
-  if (turn.answerForProvider !== undefined) message.replay = turn.answerForProvider
+  if (turn.replay !== undefined) message.replay = turn.replay.items
   return message
 }
 
@@ -124,14 +134,21 @@ function forReader(
   turn: Turn,
   answer: AssistantMessage,
   results: readonly ToolMessage[],
-  { model }: Reader,
+  reader: Reader,
 ): ModelMessage[] {
-  if (model === undefined || turn.model === undefined || turn.model === model) return [answer, ...results]
+  if (isAuthor(reader, turn)) return [answer, ...results]
   const { role, content, calls } = answer
   return [
     { role, content, calls: calls.map((call) => bareCall(call, foreignId(call.id))) },
     ...results.map((result) => ({ ...result, callId: foreignId(result.callId) })),
   ]
+}
+
+/** True where the provider that is asked made this answer. */
+function isAuthor({ model, wire, origin }: Reader, { replay, model: author }: Turn): boolean {
+  if (replay?.wire !== undefined && wire !== undefined && replay.wire !== wire) return false
+  if (replay?.origin !== undefined && origin !== undefined) return replay.origin === origin
+  return model === undefined || author === undefined || author === model
 }
 
 /** The result of one call, as the model gets it. */
@@ -197,7 +214,8 @@ export interface Turn {
   calls: CallRecord[]
   /** `turn_ended` is in the log. */
   ended: boolean
-  answerForProvider?: Record<string, unknown>
+  /** Without a wire in logs of before. */
+  replay?: { wire?: string; origin?: string | undefined; items: readonly ReplayItem[] }
   /** Name of the model that answered, as far as the log says. */
   model?: string
 }
@@ -324,7 +342,8 @@ function readOne(fold: Fold, event: SessionEvent, index: number): void {
       turns.set(key, turn)
       items.push({ type: 'turn', seq, turn })
     }
-    if (forProvider?.answer !== undefined) turn.answerForProvider = forProvider.answer
+    if (forProvider?.replay !== undefined) turn.replay = forProvider.replay
+    else if (forProvider?.answer !== undefined) turn.replay = { items: [{ raw: forProvider.answer }] }
     return turn
   }
 

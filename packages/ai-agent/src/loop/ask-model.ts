@@ -21,6 +21,7 @@ import { plainHistory } from '../history/plain.ts'
 import { withoutRepetition } from '../limits/repetition.ts'
 import { RepetitionError, StreamedAnswer, streamAnswer, withdrawnFor } from './streamed-answer.ts'
 import type { LoopContext } from './context.ts'
+import { readerOf } from './context-size.ts'
 import { BUG_TEXT, CHANT_TEXT, brokenHistoryText, writtenCallText } from './endings.ts'
 import { endBeforeRequest } from './stop-conditions.ts'
 import {
@@ -93,8 +94,7 @@ function checkedMessages(
   turn: number,
   model: Model,
 ): { messages: ModelMessage[] } | { broken: string } {
-  const reader = { model: model.name, contextWindow: model.contextWindow }
-  const messages = modelMessages(ctx.log(), ctx.system, reader)
+  const messages = modelMessages(ctx.log(), ctx.system, readerOf(model))
   const problems = historyProblems(messages)
   if (problems.length === 0) return { messages }
   const words = problems.map(({ at, problem }) => `message ${at + 1}: ${problem}`)
@@ -286,7 +286,9 @@ function answered(
     if (settled.length === 0) settled.push(speech.carrier())
     const [first, ...rest] = settled
     if (first !== undefined) {
-      const sandlot = { ...metaOf(first), forProvider: { answer: answer.replay } }
+      const { wire = '', origin } = model
+      const replay = { wire, origin, items: [...answer.replay] }
+      const sandlot = { ...metaOf(first), forProvider: { replay } }
       settled.splice(0, settled.length, { ...first, _meta: { ...first._meta, sandlot } }, ...rest)
     }
   }

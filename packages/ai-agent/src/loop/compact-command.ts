@@ -13,6 +13,7 @@ import {
 } from '@sandlot/shared/chat/events'
 import { STOP_REASON_OF } from '@sandlot/shared/chat/reasons'
 import type { LoopContext } from './context.ts'
+import { readerOf } from './context-size.ts'
 import { modelOf } from './ask-model.ts'
 import { endBeforeRequest } from './stop-conditions.ts'
 import { messagesTokens, toolsTokens } from '../model/tokens.ts'
@@ -89,8 +90,8 @@ function isDone(ctx: LoopContext): boolean {
 }
 
 /** Before and after by the same measure: a provider counts only what it was sent. */
-function estimate({ log, system, tools }: LoopContext, { name, contextWindow }: Model): number {
-  return messagesTokens(modelMessages(log(), system, { model: name, contextWindow })) + toolsTokens(tools)
+function estimate({ log, system, tools }: LoopContext, model: Model): number {
+  return messagesTokens(modelMessages(log(), system, readerOf(model))) + toolsTokens(tools)
 }
 
 function count(tokens: number): string {

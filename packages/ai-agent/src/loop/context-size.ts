@@ -5,7 +5,11 @@
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { modelMessages, type Reader } from '../history/model-messages.ts'
 import { messagesTokens, toolsTokens } from '../model/tokens.ts'
-import type { ModelTool } from '../model/model.ts'
+import type { Model, ModelTool } from '../model/model.ts'
+
+export function readerOf({ name, wire, origin, contextWindow }: Model): Reader {
+  return { model: name, wire, origin, contextWindow }
+}
 
 /** Tokens of the next request, computed from the log. */
 export function contextSize(

@@ -23,7 +23,7 @@ import { usageEvent } from './usage.ts'
 import { messagesTokens } from '../model/tokens.ts'
 import { RepetitionError, streamAnswer } from './streamed-answer.ts'
 import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
-import { contextSize } from './context-size.ts'
+import { contextSize, readerOf } from './context-size.ts'
 import { planCut, planPruning, planPruningOfAll } from './plan.ts'
 import { mechanicalSummary, summaryMessages, summaryText } from './summary.ts'
 
@@ -176,10 +176,6 @@ export async function* makeRoomNow(
 
 function sizeOf(ctx: LoopContext, model: Model): number {
   return contextSize(ctx.log(), ctx.system, ctx.tools, readerOf(model))
-}
-
-function readerOf(model: Model): { model: string; contextWindow: number } {
-  return { model: model.name, contextWindow: model.contextWindow }
 }
 
 function compacted(ctx: LoopContext, turn: number | undefined, what: Omit<Compacted, 'type'>): SessionEvent {

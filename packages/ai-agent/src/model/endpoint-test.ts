@@ -5,7 +5,7 @@ import type { EndpointTest, EndpointTestResult } from '@sandlot/shared/account/m
 import { z } from 'zod'
 import { parseJson } from './json.ts'
 import { ModelError } from './model.ts'
-import { createOpenAIModel } from './openai.ts'
+import { createHttpModel } from './http-model.ts'
 
 const LIST_MS = 15_000
 const ANSWER_MS = 60_000
@@ -76,7 +76,7 @@ async function askModel(
   }
   try {
     let chars = 0
-    const { calls } = await createOpenAIModel(about).stream(request, stop, (piece) => {
+    const { calls } = await createHttpModel(about).stream(request, stop, (piece) => {
       chars += piece.type === 'call' ? 0 : piece.text.length
       if (chars > MOST_CHARS) tooLong.abort(new Error('Its answer did not end.'))
     })

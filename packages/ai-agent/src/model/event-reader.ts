@@ -1,23 +1,23 @@
 /** Events, or a whole body, and what they mean for the answer. */
 import { mapExactNumbers, mayChange, stringifyExactly } from '@sandlot/shared/base/exact-numbers'
-import type { AnswerAssembler } from './answer.ts'
 import { type ErrorContext, modelError, toModelError } from './errors.ts'
 import { failureInChunk, failureOfResponse, waitFromWords } from './failure.ts'
-import { deeperThan, isObject, JsonScanner, member, parseExactJson, parseJson, textMember } from './json.ts'
+import { deeperThan, isObject, JsonScanner, parseExactJson, parseJson } from './json.ts'
 import { ModelError } from './model.ts'
 import type { SseEvent } from './sse.ts'
+import type { AnswerReader } from './wires/wire.ts'
 import { ARGUMENTS_MEMBERS } from './arguments.ts'
 
 /** Feed events, or a whole JSON body; what they say goes to the answer. */
 export class EventReader {
-  readonly #answer: AnswerAssembler
+  readonly #answer: AnswerReader
   readonly #context: ErrorContext
   /** `[DONE]` has come, or a whole JSON body. */
   done = false
   /** An event has come. */
   begun = false
 
-  constructor(answer: AnswerAssembler, context: ErrorContext) {
+  constructor(answer: AnswerReader, context: ErrorContext) {
     this.#answer = answer
     this.#context = context
   }
@@ -28,20 +28,20 @@ export class EventReader {
    */
   read(event: SseEvent): boolean {
     this.begun = true
-    if (event.event === '' && this.#readDelta(event.data)) return true
+    if (this.#readPiece(event)) return true
     this.#readOther(event)
     return isData(event)
   }
 
   /** Reads what nearly every event is, without looking for anything else. False: it is not. */
-  #readDelta(data: string): boolean {
-    if (!data.startsWith('{')) return false
+  #readPiece({ event, data }: SseEvent): boolean {
+    if (event === 'error' || !data.startsWith('{')) return false
     const parsed = parseJson(data)
-    const delta = parsed.ok ? deltaIn(parsed.value) : undefined
-    if (!parsed.ok || delta === undefined) return false
-    const withCalls = isPresent(member(delta, 'tool_calls')) || isPresent(member(delta, 'function_call'))
-    const exact = withCalls && mayChange(data) ? parseEvent(data) : parsed
-    this.#answer.push(exact.ok ? exact.value : parsed.value)
+    const piece = parsed.ok && this.#answer.isPiece(parsed.value)
+    if (!parsed.ok || piece === false) return false
+    const exact = piece === 'exact' && mayChange(data) ? parseEvent(data) : parsed
+    const chunk = exact.ok ? exact.value : parsed.value
+    if (isObject(chunk)) this.#answer.push(chunk, event)
     return true
   }
 
@@ -51,18 +51,18 @@ export class EventReader {
     if (isDone(data)) {
       this.done = true
     } else if (parsed.ok) {
-      this.readChunk(parsed.value, inErrorEvent)
+      this.readChunk(parsed.value, event)
     } else if (/^\s*[{[]/.test(data) && !/^\s*\[ERROR\]/i.test(data)) {
-      this.#readLoosely(data, inErrorEvent, complete)
+      this.#readLoosely(data, event, complete)
     } else if (inErrorEvent || (!this.#answer.finished && IN_WORDS.test(data))) {
       this.fail(data)
     }
     // Anything else is a sign of life ("ping"), or a word behind an answer that is whole.
   }
 
-  #readLoosely(data: string, inErrorEvent: boolean, complete: boolean): void {
+  #readLoosely(data: string, event: string, complete: boolean): void {
     const loose = looseJson(data)
-    for (const value of loose?.values ?? []) this.readChunk(value, inErrorEvent)
+    for (const value of loose?.values ?? []) this.readChunk(value, event)
     if (loose?.done === true) this.done = true
     // The cut end of a stream is for the caller, who finds it unfinished.
     if (loose !== undefined && !(loose.cut && complete)) return
@@ -72,19 +72,20 @@ export class EventReader {
       const failure = value.ok ? failureInChunk(value.value, false) : undefined
       if (failure !== undefined) throw toModelError(failure, this.#context)
     }
-    if (inErrorEvent) this.fail(data)
+    if (event === 'error') this.fail(data)
     if (!complete) return
     throw new ModelError('protocol', 'The model provider sent an event that is not JSON.', {
       retryable: true,
     })
   }
 
-  readChunk(chunk: unknown, inErrorEvent: boolean): void {
+  readChunk(chunk: unknown, event: string): void {
+    const inErrorEvent = event === 'error'
     const failure = failureInChunk(chunk, inErrorEvent)
     if (failure !== undefined) throw toModelError(failure, this.#context)
     if (typeof chunk === 'string' && inErrorEvent) this.fail(chunk)
-    if (Array.isArray(chunk)) for (const each of chunk) this.readChunk(each, inErrorEvent)
-    if (isObject(chunk)) this.#answer.push(chunk)
+    if (Array.isArray(chunk)) for (const each of chunk) this.readChunk(each, event)
+    if (isObject(chunk)) this.#answer.push(chunk, event)
   }
 
   /** A failure that the provider described in words only. */
@@ -93,7 +94,7 @@ export class EventReader {
     throw toModelError({ status: undefined, code: '', message: words, waitMs }, this.#context)
   }
 
-  /** A body that is no event stream: a whole completion, or something else. */
+  /** A body that is no event stream: a whole answer, or something else. */
   readBody(text: string): void {
     const trimmed = text.trim()
     if (trimmed.startsWith('<')) throw webPage(trimmed, this.#context)
@@ -104,10 +105,8 @@ export class EventReader {
       this.read({ event: '', data: trimmed, complete: false })
       return
     }
-    this.readChunk(parsed.value, false)
-    const whole: unknown = Array.isArray(parsed.value) ? parsed.value[0] : parsed.value
-    const choices = member(whole, 'choices')
-    if (!Array.isArray(choices) || choices.length === 0) throw withoutChoice(whole)
+    this.readChunk(parsed.value, '')
+    this.#answer.checkWhole(Array.isArray(parsed.value) ? parsed.value[0] : parsed.value)
     this.done = true
   }
 }
@@ -124,38 +123,6 @@ function webPage(text: string, context: ErrorContext): ModelError {
     'protocol',
     'The model provider answered with a web page. Check OPENAI_BASE_URL: it usually ends in /v1.',
   )
-}
-
-function withoutChoice(whole: unknown): ModelError {
-  const isCompletion =
-    member(whole, 'choices') !== undefined ||
-    isObject(member(whole, 'usage')) ||
-    textMember(whole, 'object')?.startsWith('chat.completion') === true
-  return isCompletion
-    ? modelError('provider_error', 'The model provider sent a completion without an answer.')
-    : modelError(
-        'protocol',
-        'The model provider answered with JSON that is no chat completion. Check OPENAI_BASE_URL: it usually ends in /v1.',
-      )
-}
-
-/**
- * The delta of a chunk with one choice and no sign of a failure or of an end; undefined for others.
- */
-function deltaIn(chunk: unknown): object | undefined {
-  const choices = member(chunk, 'choices')
-  if (!isObject(chunk) || !Array.isArray(choices) || choices.length !== 1) return undefined
-  const choice: unknown = choices[0]
-  const delta = member(choice, 'delta')
-  if (!isObject(choice) || !isObject(delta)) return undefined
-  const { error, x_groq, base_resp } = chunk
-  const { finish_reason, native_finish_reason, message } = choice
-  const signs = [error, x_groq, base_resp, finish_reason, native_finish_reason, message]
-  return [...signs, choice['error'], delta['error']].some(isPresent) ? undefined : delta
-}
-
-function isPresent(value: unknown): boolean {
-  return value !== undefined && value !== null && value !== ''
 }
 
 function isData({ event, data }: SseEvent): boolean {

@@ -10,9 +10,10 @@ import type { Endpoint, EndpointView, ModelPrice, ModelsView } from '@sandlot/sh
 import type { EndpointRecord, ModelEndpointRows } from '@sandlot/storage/people/model-endpoints'
 import { createDemoModel } from './demo/demo.ts'
 import type { Model, Price } from './model.ts'
-import { createOpenAIModel } from './openai.ts'
+import { createHttpModel } from './http-model.ts'
 import { priceOf } from './prices.ts'
 import type { ModelSettings, ModelsSettings } from './settings.ts'
+import type { SilenceLimits } from './sse.ts'
 import { shownUrl } from './transport.ts'
 
 /** The owner of the keys: no person has this id. */
@@ -29,8 +30,8 @@ interface ModelRegistryParts {
   }
   /** Models of the environment and the configuration file. */
   configured: ModelsSettings | undefined
-  /** Time-outs for models of added endpoints. */
-  timeouts: Pick<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'>
+  /** Limits of models of added endpoints. */
+  silence: SilenceLimits
   /** The operator's own, by the name of the model. */
   prices: Record<string, Price>
   /** True if any limit is in dollars. */
@@ -67,7 +68,7 @@ export class ModelRegistry {
     const made = new Map<ModelSettings, Model>()
     // Facts learned about an endpoint are shared by models at the same one.
     const create = (settings: ModelSettings): Model => {
-      const model = made.get(settings) ?? createModel(settings, parts.timeouts)
+      const model = made.get(settings) ?? createModel(settings, parts.silence)
       made.set(settings, model)
       return model
     }
@@ -220,7 +221,7 @@ export class ModelRegistry {
             one.settings.every((model) => model.apiKey === apiKey),
         )
         // Facts learned about its endpoint stay.
-        const models = same?.models ?? settings.map((one) => createModel(one, this.#parts.timeouts))
+        const models = same?.models ?? settings.map((one) => createModel(one, this.#parts.silence))
         return { ...record, settings, models, hasKey: apiKey !== '' }
       }),
     )
@@ -271,6 +272,6 @@ function settingsOf(
   }
 }
 
-function createModel({ name, ...about }: ModelSettings, timeouts: ModelRegistryParts['timeouts']): Model {
-  return createOpenAIModel({ ...about, model: name, ...timeouts })
+function createModel({ name, ...about }: ModelSettings, silence: SilenceLimits): Model {
+  return createHttpModel({ ...about, model: name, silence })
 }

@@ -1,6 +1,6 @@
 /**
  * The model seam. A model is one async generator: it yields what may be shown while it arrives and
- * returns the whole answer. Implementations: `openai.ts` (any OpenAI-compatible endpoint),
+ * returns the whole answer. Implementations: `http-model.ts` (any endpoint),
  * `demo.ts` (in process).
  */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
@@ -20,11 +20,23 @@ export interface AssistantMessage {
   /** Empty when the answer was only calls. */
   content: string
   calls: ModelCall[]
+  /** Set where the provider that is asked made this answer, over the same wire. */
+  replay?: readonly ReplayItem[]
+}
+/**
+ * One output item of an answer, in the provider's order. Text and calls are in the message; an item
+ * refers to them.
+ */
+export interface ReplayItem {
+  /** UTF-16 units of the message's text, which follow those of the items before. */
+  chars?: number
+  /** The place of one of the message's calls, from 0. */
+  call?: number
   /**
-   * Members that must return to this provider with the message (reasoning fields, signatures),
-   * unchanged.
+   * Members that must return to the provider, unchanged: of a reasoning item all, of a text or a
+   * call those that nothing else holds.
    */
-  replay?: Record<string, unknown>
+  raw?: Record<string, unknown>
 }
 export interface ToolMessage {
   role: 'tool'
@@ -103,7 +115,8 @@ export interface ModelAnswer {
   /** Only a hint: calls decide, not this. */
   finish: 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'unknown'
   usage: TokenUsage
-  replay?: Record<string, unknown>
+  /** Absent: the provider wants nothing back but text and calls. */
+  replay?: readonly ReplayItem[]
   /** SHA-256 of the request's body, as it was sent. */
   requestDigest?: string
 }
@@ -141,6 +154,13 @@ export class ModelError extends Error {
 export interface Model {
   /** The model's name for people and for the log. */
   readonly name: string
+  /** The API that it is asked over. Absent: it is in process. */
+  readonly wire?: string
+  /**
+   * Stands for the provider that takes back the reasoning in its answers: another one refuses it.
+   * Absent: the model's name does.
+   */
+  readonly origin?: string
   readonly demo: boolean
   /** Tokens of its context window. */
   readonly contextWindow: number

@@ -2,9 +2,8 @@
  * Normalizes a model client's answer for the loop. Our own clients return complete ones; a
  * program's client need not, and a model may nest its arguments too deep for recursive code.
  */
-import { deeperThan } from './json.ts'
+import { canonicalJson, deeperThan } from './json.ts'
 import type { ModelAnswer, ModelCall } from './model.ts'
-import { withoutRepetitions } from './tool-calls.ts'
 
 const MAX_DEPTH = 100
 
@@ -46,4 +45,17 @@ function sendable(args: unknown): { value: unknown } | undefined {
     if (error instanceof TypeError) return undefined // a number that JSON does not know
     throw error
   }
+}
+
+/**
+ * A provider that sends a message twice in one answer repeats its calls, ids and all: each is meant
+ * once. Calls without an id cannot be distinguished, and all are meant.
+ */
+export function withoutRepetitions(calls: readonly ModelCall[]): ModelCall[] {
+  const seen = new Set<string>()
+  return calls.filter(({ id, name, args }) => {
+    if (id === '' || deeperThan(args, MAX_DEPTH)) return true
+    const key = JSON.stringify([id, name, canonicalJson(args ?? null)])
+    return !seen.has(key) && seen.add(key)
+  })
 }

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import type { Price } from './model.ts'
 import { priceOf } from './prices.ts'
 import type { Profile } from './profiles.ts'
+import type { SilenceLimits } from './sse.ts'
 
 export const modelVariables = {
   SANDLOT_MODEL_IDLE_SECONDS: wholeNumber(1, 3_600).default(60),
@@ -84,8 +85,7 @@ export interface ModelsSettings {
   choices: ModelSettings[]
   /** One that is also the main model or a choice is the same object. */
   fallbacks: ModelSettings[]
-  idleTimeoutMs: number
-  progressTimeoutMs: number
+  silence: SilenceLimits
 }
 
 interface Sections {
@@ -99,7 +99,7 @@ export function readModels(
   { models = {}, prices = {} }: Sections,
   readFile: (path: string) => string,
   problems: string[],
-): Omit<ModelsSettings, 'idleTimeoutMs' | 'progressTimeoutMs'> {
+): Omit<ModelsSettings, 'silence'> {
   const own = prices as Record<string, Price>
   const read = (one: z.output<typeof another>, place: string): ModelSettings => {
     const baseUrl = one.baseUrl ?? main.baseUrl

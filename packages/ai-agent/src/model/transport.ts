@@ -13,6 +13,8 @@ interface TransportOptions {
   /** Below `baseUrl`, for example `/chat/completions`. */
   path: string
   apiKey: string
+  /** Those of the wire, which carry the key. */
+  headers: Record<string, string>
   /** Milliseconds until the head of the answer must be there. */
   headTimeoutMs: number
   inContainer: boolean
@@ -67,7 +69,7 @@ export function createTransport(
     accept: 'application/json',
     'content-type': 'application/json',
     'user-agent': 'Sandlot',
-    authorization: apiKey === '' ? basicAuthorization(baseUrl) : `Bearer ${apiKey}`,
+    ...(apiKey === '' ? { authorization: basicAuthorization(baseUrl) } : options.headers),
   }
 
   return async function post(body, connection) {

@@ -2,12 +2,12 @@
  * The agent as plain functions: the model client, and one session on a store in memory, without a
  * database and without a sandbox, for programs of your own and for tests.
  *
- *     import { createOpenAIModel } from '@sandlot/ai-agent/model/openai'
+ *     import { createHttpModel } from '@sandlot/ai-agent/model/http-model'
  *     import { memoryLog } from '@sandlot/ai-agent/plain/log-store'
  *     import { plainTool } from '@sandlot/ai-agent/plain/plain-tool'
  *     import { runAgent } from '@sandlot/ai-agent/run-agent'
  *
- *     const model = createOpenAIModel({ baseUrl: 'http://127.0.0.1:8000/v1', apiKey: '', model: 'qwen3' })
+ *     const model = createHttpModel({ baseUrl: 'http://127.0.0.1:8000/v1', apiKey: '', model: 'qwen3' })
  *     const run = runAgent({ model, tools: [plainTool({ … })], log: memoryLog(), prompt: 'What is the weather?' })
  *     let step = await run.next()
  *     for (; step.done !== true; step = await run.next()) show(step.value)   // events, live and settled
@@ -28,7 +28,7 @@ import type { PromptBudgets } from '../limits/budgets.ts'
 import { SYSTEM_PROMPT, WORKSPACE } from '../loop/system-prompt.ts'
 import { RETRY_RULES, type RetryRules } from '../loop/retry.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelTool } from '../model/model.ts'
-import { type OpenAIModelOptions, createOpenAIModel } from '../model/openai.ts'
+import { type HttpModelOptions, createHttpModel } from '../model/http-model.ts'
 import type { RunnerParts } from '../session/parts.ts'
 import { Session } from '../session/session.ts'
 import { createRegistry } from '../tools/registry.ts'
@@ -45,12 +45,12 @@ import { MAX_OUTPUT_BYTES, MemoryStore } from './memory-store.ts'
  * `runAgent` makes them.
  */
 export function askOnce(
-  options: OpenAIModelOptions & { messages: readonly ModelMessage[]; tools?: readonly ModelTool[] },
+  options: HttpModelOptions & { messages: readonly ModelMessage[]; tools?: readonly ModelTool[] },
   signal: AbortSignal = new AbortController().signal,
   onPiece: (piece: ModelChunk) => void = () => undefined,
 ): Promise<ModelAnswer> {
   const { messages, tools = [], ...about } = options
-  return createOpenAIModel(about).stream({ messages, tools }, signal, onPiece)
+  return createHttpModel(about).stream({ messages, tools }, signal, onPiece)
 }
 
 export interface RunOptions {

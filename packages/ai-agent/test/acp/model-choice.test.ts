@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { choose, chosenIn, modelOfPrompt } from '../../src/loop/model-choice.ts'
 import type { Model } from '../../src/model/model.ts'
-import { createOpenAIModel } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
 import type { Models } from '../../src/loop/model-choice.ts'
 import { promptStarted } from '../../src/history/session-messages.ts'
 import {
@@ -25,7 +25,7 @@ const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 
 function models(bench: AgentBench): Required<Models> {
   const create = (model: string, more: object = {}): Model =>
-    createOpenAIModel({ baseUrl: bench.provider.baseUrl, apiKey: '', model, ...more })
+    createHttpModel({ baseUrl: bench.provider.baseUrl, apiKey: '', model, ...more })
   const small = create('small', { price: { input: 1, output: 1_000_000 }, profile: { images: false } })
   return {
     model: create('main'),

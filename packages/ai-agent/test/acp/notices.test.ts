@@ -4,7 +4,7 @@
  */
 import { methods } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
-import { createOpenAIModel } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
 import { AgentBench } from '../support/agent-fixture.ts'
 import { errorAnswer, textAnswer } from '../support/fake-provider.ts'
 import { type TestClient, connect, newSession, said, text } from './test-client.ts'
@@ -17,7 +17,7 @@ test('a fallback model is a notice while it happens, to a client that shows them
     errorAnswer(402, { error: { message: 'insufficient_quota' } }),
     textAnswer('Here I am.'),
   ])
-  const create = (model: string) => createOpenAIModel({ baseUrl: bench.provider.baseUrl, apiKey: '', model })
+  const create = (model: string) => createHttpModel({ baseUrl: bench.provider.baseUrl, apiKey: '', model })
   const core = await bench.core({ parts: { model: create('main'), fallbacks: [create('spare')] } })
   const shows = { capabilities: {}, clientCapabilities: { session: { notices: {} } } }
   await using one = await connect(core, shows)

@@ -46,8 +46,7 @@ describe('configuration', () => {
       main: { baseUrl: 'https://api.openai.com/v1', apiKey: '', name: 'm' },
       choices: [],
       fallbacks: [],
-      idleTimeoutMs: 60_000,
-      progressTimeoutMs: 120_000,
+      silence: { idleMs: 60_000, progressMs: 120_000 },
     })
   })
 

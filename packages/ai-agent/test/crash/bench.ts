@@ -10,7 +10,7 @@ import { type Sandboxes, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import type { Model } from '../../src/model/model.ts'
-import { createOpenAIModel } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
 import type { Tool } from '../../src/tools/tool.ts'
 import { openCore } from '../support/agent-fixture.ts'
@@ -125,7 +125,7 @@ function openServers(script: CrashScript, world: World, builtin: readonly Tool[]
 }
 
 function otherModel({ baseUrl }: World): Model {
-  return createOpenAIModel({ baseUrl, apiKey: 'sk-test', model: 'other' })
+  return createHttpModel({ baseUrl, apiKey: 'sk-test', model: 'other' })
 }
 
 function saysLate(sandbox: Sandbox, ms: number | undefined, life: Life): Sandbox {

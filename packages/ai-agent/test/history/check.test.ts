@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { historyProblems, repairHistory } from '../../src/history/check.ts'
 import { plainHistory } from '../../src/history/plain.ts'
 import type { ModelMessage } from '../../src/model/model.ts'
-import { requestBody } from '../../src/model/wire.ts'
+import { requestBody } from '../../src/model/wires/chat/body.ts'
 import { DEFAULT_PROFILE } from '../../src/model/profiles.ts'
 import type { RecordedBody } from '../support/fake-provider.ts'
 import { wireProblems } from '../scripts/wire-problems.ts'
@@ -31,8 +31,7 @@ function sent(messages: readonly ModelMessage[]): RecordedBody {
     model: 'm',
     streaming: true,
     profile: DEFAULT_PROFILE,
-    maxTokensName: 'max_tokens',
-    includeUsage: true,
+    refused: new Set<string>(),
   } as const
   return requestBody({ messages, tools }, options) as unknown as RecordedBody
 }

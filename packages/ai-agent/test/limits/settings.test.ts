@@ -125,7 +125,7 @@ describe('models', () => {
         { name: 'qwen3', apiKey: '', profile: { images: false } },
         { name: 'kimi', apiKey: 'sk-second' },
       ],
-      idleTimeoutMs: 7_000,
+      silence: { idleMs: 7_000 },
     })
     expect(models?.fallbacks[1]?.price).toBeUndefined()
     expect(secrets).toContain('sk-second')

@@ -8,7 +8,7 @@ import { SUMMARY_REQUEST } from '../support/summary-request.ts'
 import { modelMessages } from '../../src/history/model-messages.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { runAgent } from '../../src/plain/run-agent.ts'
-import { createOpenAIModel } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
 import { userMessage } from '../../src/history/session-messages.ts'
 import { connect, newSession as openSession, said, text } from '../acp/test-client.ts'
 import { AgentBench, ask, happened, newSession, whenIdle } from '../support/agent-fixture.ts'
@@ -113,7 +113,7 @@ describe('/compact', () => {
     for (let diesAt = 1; diesAt <= 6; diesAt++) {
       const provider = await startFakeProvider([...talk, ...summaries])
       const log = memoryLog()
-      const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+      const model = createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
       const run = async (prompt?: string, events = Infinity): Promise<void> => {
         const running = runAgent({ model, tools: [], log, prompt })
         for (let seen = 0; seen < events; seen++) if ((await running.next()).done === true) return

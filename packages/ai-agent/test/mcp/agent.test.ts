@@ -9,7 +9,7 @@ import {
   outcomes,
   whenHappened,
 } from '../support/agent-fixture.ts'
-import { createOpenAIModel } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 import type { SessionParts } from '../../src/session/parts.ts'
 import { type McpBench, openMcpBench, scripted } from './mcp-bench.ts'
@@ -56,7 +56,7 @@ describe.concurrent('a model that calls a server’s tool', () => {
         textAnswer('done'),
       ])
       const { baseUrl } = bench.provider
-      const model = createOpenAIModel({ baseUrl, apiKey: '', model: 'fake', profile: { images } })
+      const model = createHttpModel({ baseUrl, apiKey: '', model: 'fake', profile: { images } })
       const { parts } = withServers(mcp)
       const session = await newSession(await bench.core({ parts: { ...parts, model } }))
       await ask(session, 'go')

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { sse } from '../support/fake-provider.ts'
 import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
-import { AnswerAssembler } from '../../src/model/answer.ts'
+import { AnswerAssembler } from '../../src/model/wires/chat/answer.ts'
 import { deltas, readText, streamOf } from './read-stream.ts'
 
 const half = sse({ choices: [{ index: 0, delta: { content: 'half' } }] })

@@ -5,8 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Model, ModelAnswer, ModelRequest } from '../../src/model/model.ts'
-import { createOpenAIModel } from '../../src/model/openai.ts'
-import type { OpenAIModelOptions } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
+import type { HttpModelOptions } from '../../src/model/http-model.ts'
 import { errorAnswer, sse, startFakeProvider, textAnswer } from '../support/fake-provider.ts'
 import type { FakeProvider, Step } from '../support/fake-provider.ts'
 
@@ -25,8 +25,8 @@ beforeEach(async () => {
 })
 afterEach(() => provider.close())
 
-const model = (options: Partial<OpenAIModelOptions> = {}): Model =>
-  createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'm', inContainer: false, ...options })
+const model = (options: Partial<HttpModelOptions> = {}): Model =>
+  createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'm', inContainer: false, ...options })
 
 const ask = (request: ModelRequest, asked: Model): Promise<ModelAnswer> =>
   asked.stream(request, new AbortController().signal, () => undefined)
@@ -114,7 +114,7 @@ describe('the limit of the answer', () => {
 })
 
 describe('bug 18: what counts as progress', () => {
-  const limits = { idleTimeoutMs: 2_000, progressTimeoutMs: 250 }
+  const limits = { silence: { idleMs: 2_000, progressMs: 250 } }
   const every = (step: Step, times: number): Step[] =>
     Array.from({ length: times }, () => [step, { delayMs: 25 }]).flat()
   const whole = JSON.stringify({ choices: [{ message: { content: 'whole' }, finish_reason: 'stop' }] })
@@ -127,7 +127,9 @@ describe('bug 18: what counts as progress', () => {
   test('a body under `stream: true` is data while it comes', async () => {
     // Longer than the limit in all, and each pause far below it.
     provider.add({ steps: Array.from(whole, (char) => [char, { delayMs: 50 }] satisfies Step[]).flat() })
-    expect((await ask(HI, model({ ...limits, progressTimeoutMs: 2_000 }))).text).toBe('whole')
+    expect((await ask(HI, model({ ...limits, silence: { idleMs: 2_000, progressMs: 2_000 } }))).text).toBe(
+      'whole',
+    )
   })
 
   test.each([sse({ type: 'ping' }), sse({ id: 'x', choices: [] })])('%s does not', async (ping) => {
@@ -157,6 +159,6 @@ describe('limits of `fetch` itself', () => {
       await sleep(1_500)
       return { steps: [first ?? '', { delayMs: 1_500 }, ...rest] }
     })
-    expect((await ask(HI, model({ idleTimeoutMs: 20_000 }))).text).toBe('slow')
+    expect((await ask(HI, model({ silence: { idleMs: 20_000 } }))).text).toBe('slow')
   })
 })

@@ -3,7 +3,7 @@
  * the model's words.
  */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { createOpenAIModel, readAnswer } from '../../src/model/openai.ts'
+import { createHttpModel, readAnswer } from '../../src/model/http-model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { runAgent } from '../../src/plain/run-agent.ts'
 import {
@@ -13,6 +13,8 @@ import {
   startFakeProvider,
   textAnswer,
 } from '../support/fake-provider.ts'
+import { DEFAULT_PROFILE } from '../../src/model/profiles.ts'
+import { chatWire } from '../../src/model/wires/chat/chat-wire.ts'
 import { BodyReader } from '../../src/model/sse.ts'
 import { CONTEXT, deltas, readText, streamOf } from './read-stream.ts'
 
@@ -78,7 +80,7 @@ describe('in a prompt', () => {
   afterEach(() => provider.close())
 
   async function prompt(): Promise<{ reason: string; text: string }> {
-    const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'm', inContainer: false })
+    const model = createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'm', inContainer: false })
     const retry = { attempts: 3, baseMs: 1, capMs: 1, longestWaitMs: 50 }
     const running = runAgent({ model, tools: [], log: memoryLog(), retry, prompt: 'go' })
     for (;;) {
@@ -114,7 +116,11 @@ describe('silence, with limits of 10 s', () => {
     }
     const reader = new BodyReader(body, connection, { idleMs: 10_000, progressMs: 10_000 })
     let outcome: unknown
-    void readAnswer(reader, CONTEXT, () => undefined).then(
+    void readAnswer(
+      reader,
+      CONTEXT,
+      chatWire.reader(() => undefined, DEFAULT_PROFILE),
+    ).then(
       (answer) => (outcome = answer.text),
       (error: unknown) => (outcome = error),
     )

@@ -25,7 +25,7 @@ test('what a client leaves out is empty; a whole answer is left as it is', () =>
     calls: [{ id: 'c', name: 'd', args: { e: [1] }, replay: { f: 1 } }],
     finish: 'tool_calls',
     usage: { input: 1 },
-    replay: { g: 1 },
+    replay: [{ raw: { g: 1 } }],
   }
   expect(normalizeAnswer(whole)).toEqual(whole)
   expect(() => normalizeAnswer(undefined)).toThrow('no answer')

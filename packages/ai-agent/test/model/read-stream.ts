@@ -2,7 +2,9 @@
 import type { ReadBody } from '../../src/model/http-post.ts'
 import { BodyReader } from '../../src/model/sse.ts'
 import type { ModelAnswer, ModelChunk } from '../../src/model/model.ts'
-import { readAnswer } from '../../src/model/openai.ts'
+import { readAnswer } from '../../src/model/http-model.ts'
+import { chatWire } from '../../src/model/wires/chat/chat-wire.ts'
+import type { Wire } from '../../src/model/wires/wire.ts'
 import { type Profile, DEFAULT_PROFILE } from '../../src/model/profiles.ts'
 
 export const CONTEXT = { model: 'm', baseUrl: 'http://127.0.0.1/v1', apiKey: 'sk-secret-key' }
@@ -16,6 +18,7 @@ export interface Read {
 export async function readPieces(
   pieces: readonly (Uint8Array | string)[],
   profile: Profile = DEFAULT_PROFILE,
+  wire: Wire = chatWire,
 ): Promise<Read> {
   const encoder = new TextEncoder()
   const body: ReadBody = async (onBytes) => {
@@ -23,7 +26,11 @@ export async function readPieces(
   }
   const reader = new BodyReader(body, new AbortController(), { idleMs: 10_000, progressMs: 10_000 })
   const chunks: ModelChunk[] = []
-  const answer = await readAnswer(reader, CONTEXT, (piece) => void chunks.push(piece), profile)
+  const answer = await readAnswer(
+    reader,
+    CONTEXT,
+    wire.reader((piece) => void chunks.push(piece), profile),
+  )
   return { answer, chunks }
 }
 

@@ -80,7 +80,11 @@ describe('bug 11: reasoning', () => {
     '%s is shown as thought and kept for the provider, with calls',
     async (field) => {
       const { answer } = await readText(streamOf(deltas([{ [field]: 'I ' }, { [field]: 'think' }, call])))
-      expect(answer).toMatchObject({ text: '', thought: 'I think', replay: { [field]: 'I think' } })
+      expect(answer).toMatchObject({
+        text: '',
+        thought: 'I think',
+        replay: [{ raw: { [field]: 'I think' } }],
+      })
     },
   )
 
@@ -104,9 +108,8 @@ describe('bug 11: reasoning', () => {
     const { answer } = await readText(
       streamOf(deltas([detail({ text: 'a' }), detail({ text: 'b' }), detail({ signature: 's' }), call])),
     )
-    expect(answer.replay).toEqual({
-      reasoning_details: [{ type: 'reasoning.text', index: 0, text: 'ab', signature: 's' }],
-    })
+    const block = { type: 'reasoning.text', index: 0, text: 'ab', signature: 's' }
+    expect(answer.replay).toEqual([{ raw: { reasoning_details: [block] } }])
   })
 
   test('parts of content', async () => {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Increments } from '../../src/model/reasoning.ts'
+import { Increments } from '../../src/model/wires/chat/reasoning.ts'
 import { DEFAULT_PROFILE, profileFor } from '../../src/model/profiles.ts'
-import { ThinkTags } from '../../src/model/think-tags.ts'
+import { ThinkTags } from '../../src/model/wires/chat/think-tags.ts'
 import { deltas, readPieces, readText, streamOf } from './read-stream.ts'
 
 const PAIRS = [

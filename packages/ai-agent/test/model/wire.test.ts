@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { isObject, member } from '../../src/model/json.ts'
 import type { ModelCall, ModelMessage } from '../../src/model/model.ts'
 import { profileFor } from '../../src/model/profiles.ts'
-import { requestBody } from '../../src/model/wire.ts'
+import { requestBody } from '../../src/model/wires/chat/body.ts'
 
 const LOCAL = 'http://127.0.0.1:8000/v1'
 
@@ -14,8 +14,7 @@ function sent(messages: readonly ModelMessage[], baseUrl = LOCAL, model = 'm'): 
     model,
     streaming: true,
     profile,
-    includeUsage: true,
-    maxTokensName: profile.maxTokensName,
+    refused: new Set<string>(),
   }
   const list = requestBody({ messages }, options)['messages']
   return Array.isArray(list) ? list.filter(isObject) : []
@@ -27,7 +26,7 @@ const assistant = (calls: ModelCall[], replay?: Record<string, unknown>): ModelM
   role: 'assistant',
   content: calls.length === 0 ? 'so' : '',
   calls,
-  replay,
+  ...(replay === undefined ? {} : { replay: [{ raw: replay }] }),
 })
 
 describe('bug 11: reasoning goes back by profile', () => {
@@ -87,7 +86,7 @@ describe('bug 22: what no provider takes', () => {
     const profile = profileFor(new URL(LOCAL), 'm')
     const body = requestBody(
       { messages, tools: [{ name: 'echo', description: bad, parameters: { description: bad } }] },
-      { model: 'm', streaming: true, profile, includeUsage: true, maxTokensName: 'max_tokens' },
+      { model: 'm', streaming: true, profile, refused: new Set() },
     )
     const raw = JSON.stringify(body)
     expect(raw).not.toMatch(/\\ud83d|\\u0000/i)
@@ -154,8 +153,7 @@ test('bug 29: a history with calls goes with the same tools', () => {
     model: 'm',
     streaming: true,
     profile,
-    includeUsage: true,
-    maxTokensName: 'max_tokens',
+    refused: new Set<string>(),
   } as const
   const first = requestBody({ messages: [{ role: 'user', content: 'x' }], tools }, options)
   const later = requestBody(
@@ -181,9 +179,6 @@ test('bug 25: a name that the model made up does not make the history illegal', 
 
 test('not streamed: no stream options', () => {
   const profile = profileFor(new URL(LOCAL), 'm')
-  const body = requestBody(
-    { messages: [] },
-    { model: 'm', streaming: false, profile, includeUsage: true, maxTokensName: 'max_tokens' },
-  )
+  const body = requestBody({ messages: [] }, { model: 'm', streaming: false, profile, refused: new Set() })
   expect(body).toEqual({ model: 'm', messages: [], stream: false })
 })

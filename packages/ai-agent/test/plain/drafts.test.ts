@@ -2,7 +2,7 @@
 import { draftOf, endsDrafts } from '@sandlot/shared/transcript/call-drafts'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { afterEach, expect, test } from 'vitest'
-import { createOpenAIModel } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { type RunOptions, runAgent } from '../../src/plain/run-agent.ts'
@@ -45,7 +45,7 @@ test('mid-stream call: its arguments are shown before they are whole, are no cal
     toolCalls([{ id: 'c2', name: 'write', args: JSON.parse(ARGS) }], { pieceLength: 500 }),
     textAnswer('Done.'),
   ])
-  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const model = createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
   const retry = { attempts: 2, baseMs: 1, capMs: 1, longestWaitMs: 1 }
   // A clock that advances by itself, so that every piece is due.
   let now = 0
@@ -86,7 +86,7 @@ test('a call that grows fast is shown ten times a second at most', async () => {
     toolCalls([{ id: 'c1', name: 'write', args: JSON.parse(ARGS) }], { pieceLength: 10 }),
     textAnswer('Done.'),
   ])
-  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const model = createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
   let shown = 0
   // The clock stands still.
   for await (const event of runAgent({ model, tools: [write], log: memoryLog(), prompt: 'go', now: () => 5 }))

@@ -6,7 +6,7 @@ import { turnsOf } from '../../src/history/model-messages.ts'
 import { historyProblems } from '../../src/history/check.ts'
 import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import { ModelError } from '../../src/model/model.ts'
-import { createOpenAIModel } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
@@ -111,7 +111,7 @@ test('a call whose arguments are whole does not run before the whole message is'
     },
     textAnswer('Never mind.'),
   ])
-  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const model = createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
   const log = memoryLog()
   const retry = { attempts: 2, baseMs: 1, capMs: 1, longestWaitMs: 1 }
   expect(await finish({ model, tools: [write], log, prompt: 'go', retry })).toMatchObject({

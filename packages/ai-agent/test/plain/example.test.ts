@@ -3,7 +3,7 @@ import { type SessionEvent, isLive, sandlotEventOf } from '@sandlot/shared/chat/
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { ModelError } from '../../src/model/model.ts'
-import { createOpenAIModel } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { type RunOptions, type RunResult, askOnce, runAgent } from '../../src/plain/run-agent.ts'
@@ -36,7 +36,7 @@ async function finish(options: RunOptions): Promise<RunResult> {
 
 test('the loop: model, tools, a log and a prompt', async () => {
   const provider = await startFakeProvider([asksWeather, textAnswer('Take an umbrella.')])
-  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const model = createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
   const log = memoryLog()
   const result = await finish({ model, tools: [weather], log, prompt: 'Do I need an umbrella in Bern?' })
   expect(result).toMatchObject({ reason: 'completed', text: 'Take an umbrella.' })
@@ -53,7 +53,7 @@ test('the loop: model, tools, a log and a prompt', async () => {
 
 test('the system prompt of a program is sent as it is, whatever its tools have to say', async () => {
   const provider = await startFakeProvider([textAnswer('Hello.')])
-  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const model = createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
   const hinting = { ...weather, runs: { ...weather.runs, hint: 'Ask for the weather twice.' } }
   await finish({ model, tools: [hinting], log: memoryLog(), system: 'You are a clerk.', prompt: 'Hello' })
   const [system] = provider.requests[0]?.body.messages ?? []
@@ -67,7 +67,7 @@ test('thoughts that were shown as text, because their tag stood in the prompt, a
     { steps: [...before.steps.slice(0, -2), ...asksWeather.steps] },
     textAnswer('It rains, so\n</think>\n\nTake an umbrella.'),
   ])
-  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'qwen3-thinking' })
+  const model = createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'qwen3-thinking' })
   const log = memoryLog()
   const result = await finish({ model, tools: [weather], log, prompt: 'Bern?' })
   expect(result.text).toBe('Take an umbrella.')
@@ -89,7 +89,7 @@ test('an answer with its calls is one write, the last outcome with the turn’s 
     { id: 'c3', name: 'wether', args: {} },
   ]
   const provider = await startFakeProvider([toolCalls(calls, { text: 'I look.' }), textAnswer('Rain.')])
-  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const model = createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
   const log = memoryLog()
   const writes: string[][] = []
   const append: typeof log.append = (events, after) => {
@@ -109,7 +109,7 @@ test('an answer with its calls is one write, the last outcome with the turn’s 
 
 test('a turn whose end an older version did not store with its last outcome is ended first', async () => {
   const provider = await startFakeProvider([asksWeather, textAnswer('Rain.')])
-  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const model = createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
   const run = runAgent({ model, tools: [weather], log: memoryLog(), prompt: 'Bern?' })
   const until: SessionEvent[] = []
   for await (const event of run) {
@@ -126,7 +126,7 @@ test('a turn whose end an older version did not store with its last outcome is e
 test('a consumer that goes away in the middle of a call: the call hears of it', async () => {
   const both = ['c1', 'c2'].map((id) => ({ id, name: 'weather', args: {} }))
   const provider = await startFakeProvider([toolCalls(both)])
-  const model = createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
+  const model = createHttpModel({ baseUrl: provider.baseUrl, apiKey: '', model: 'fake' })
   const begun = Promise.withResolvers<void>()
   const told = Promise.withResolvers<void>()
   const slow = plainTool({
@@ -199,14 +199,14 @@ test('bug 23: images of results and of the user, from the log: all results, then
   const provider = await startFakeProvider([twoLooks, textAnswer('Nice.'), twoLooks, textAnswer('Nice.')])
   const about = { baseUrl: provider.baseUrl, apiKey: '', model: 'fake' }
   const prompt = { text: 'What is it?', images: [image] }
-  const sees = createOpenAIModel(about)
+  const sees = createHttpModel(about)
   await finish({ model: sees, tools: [look], log: memoryLog(), system: 's', prompt })
   const messages = provider.requests[1]?.body.messages ?? []
   expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool', 'tool', 'user'])
   expect(JSON.stringify(messages[1])).toContain('data:image/png;base64,iVBOR')
   expect(JSON.stringify(messages[5]).split('data:image/png')).toHaveLength(3)
 
-  const blind = createOpenAIModel({ ...about, profile: { images: false } })
+  const blind = createHttpModel({ ...about, profile: { images: false } })
   await finish({ model: blind, tools: [look], log: memoryLog(), system: 's', prompt })
   const words = provider.requests[3]?.body.messages ?? []
   expect(words.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool', 'tool'])
@@ -239,8 +239,8 @@ test('reasoning is dropped on a change of model, which is recorded in the prompt
   const about = { apiKey: '', price: { input: 2, output: 0 }, contextWindow: 4_000_000 }
   const log = memoryLog()
   await finish({
-    model: createOpenAIModel({ ...about, baseUrl: first.baseUrl, model: 'fake' }),
-    fallbacks: [createOpenAIModel({ ...about, baseUrl: second.baseUrl, model: 'other' })],
+    model: createHttpModel({ ...about, baseUrl: first.baseUrl, model: 'fake' }),
+    fallbacks: [createHttpModel({ ...about, baseUrl: second.baseUrl, model: 'other' })],
     tools: [weather],
     log,
     prompt: 'go',

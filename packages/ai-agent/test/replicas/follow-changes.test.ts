@@ -81,7 +81,7 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
       rows: store.modelEndpoints,
       secrets,
       configured: undefined,
-      timeouts: { idleTimeoutMs: 1_000, progressTimeoutMs: 1_000 },
+      silence: { idleMs: 1_000, progressMs: 1_000 },
       prices: {},
       limitsCost: () => false,
       now: Date.now,

@@ -23,7 +23,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/plain/drafts.test.ts :: mid-stream call: its arguments are shown before they are whole, are no call yet, and are taken back with a broken answer',
       'packages/web/test/app/pages.e2e.test.ts :: calls are seen while the model writes them, and give way to their cards',
       'packages/ai-agent/test/plain/endings.test.ts :: a call whose arguments are whole does not run before the whole message is',
-      'packages/ai-agent/test/model/openai.test.ts :: mid-stream tool call interruption: broken, silent, or only kept alive, no call comes out',
+      'packages/ai-agent/test/model/http-model.test.ts :: mid-stream tool call interruption: broken, silent, or only kept alive, no call comes out',
       'packages/ai-agent/test/scripts/quirks.ts :: mid-stream tool call interruption: a connection that breaks in the middle of a call',
     ],
     'accumulated text': [
@@ -211,7 +211,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
   'model client': {
     'streaming and not': [
       'packages/ai-agent/test/model/providers.test.ts :: without a stream it is the same message',
-      'packages/ai-agent/test/model/openai.test.ts :: a JSON body under stream: true',
+      'packages/ai-agent/test/model/http-model.test.ts :: a JSON body under stream: true',
     ],
     quirks: [
       'packages/ai-agent/test/bugs.test.ts :: each of the thirty bugs has a test with its number',
@@ -246,15 +246,15 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/ai-agent/test/loop/fallback-model.test.ts :: after %s: %s',
     ],
     'idle, progress, total': [
-      'packages/ai-agent/test/model/openai.test.ts :: bug 18: silence before the head, in the middle, and only signs of life',
-      'packages/ai-agent/test/model/openai.test.ts :: bug 18: the clock stands still while this process is busy with a piece',
+      'packages/ai-agent/test/model/http-model.test.ts :: bug 18: silence before the head, in the middle, and only signs of life',
+      'packages/ai-agent/test/model/http-model.test.ts :: bug 18: the clock stands still while this process is busy with a piece',
     ],
     'back-pressure': [
       'packages/ai-agent/test/session/join.test.ts :: a reader that does not read is closed, holds up nothing, and resumes',
       'packages/service/test/socket/join.test.ts :: a reader that does not read is dropped, delays no other, and gets the rest by resuming',
     ],
     'stable prefix': [
-      'packages/ai-agent/test/model/openai.test.ts :: bug 26: is on the wire exactly so, byte for byte the same each time',
+      'packages/ai-agent/test/model/http-model.test.ts :: bug 26: is on the wire exactly so, byte for byte the same each time',
       'packages/ai-agent/test/mcp/agent.test.ts :: bug 26: the tools of a prompt are the same bytes in all its requests, whatever a server says meanwhile',
     ],
     reasoning: [

@@ -2,7 +2,7 @@
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createOpenAIModel } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { type PlainTool, plainTool } from '../../src/plain/plain-tool.ts'
 import { Inbox } from '../../src/plain/inbox.ts'
@@ -59,13 +59,13 @@ export async function play(script: Script): Promise<Played> {
   const log = memoryLog()
   const results: RunResult[] = []
   try {
-    const about = { apiKey: 'sk-test', idleTimeoutMs: 2_000, progressTimeoutMs: 4_000 }
-    const fallback = createOpenAIModel({ ...about, baseUrl: other.baseUrl, model: 'second' })
+    const about = { apiKey: 'sk-test', silence: { idleMs: 2_000, progressMs: 4_000 } }
+    const fallback = createHttpModel({ ...about, baseUrl: other.baseUrl, model: 'second' })
     for (const step of script.steps ?? [{ say: 'go' }]) {
       const stop = new AbortController()
       const inbox = new Inbox()
       const run = runAgent({
-        model: createOpenAIModel({
+        model: createHttpModel({
           ...about,
           baseUrl: provider.baseUrl,
           model: 'fake',

@@ -14,7 +14,7 @@ import { SandboxError } from '@sandlot/sandbox/errors'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { z } from 'zod'
-import { createOpenAIModel } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
 import { createPolicies } from '../../src/calls/policies/index.ts'
 import { createToolMetrics } from '../../src/metrics/tool-metrics.ts'
 import { createScheduler } from '../../src/calls/scheduler.ts'
@@ -109,7 +109,7 @@ export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
     store,
     rules: new RuleRegistry(store.rules, ruleSettings(options.rules), Date.now),
     models: {
-      model: model ?? createOpenAIModel({ baseUrl: provider.baseUrl, apiKey: 'sk-test', model: 'fake' }),
+      model: model ?? createHttpModel({ baseUrl: provider.baseUrl, apiKey: 'sk-test', model: 'fake' }),
       choices,
       fallbacks,
     },

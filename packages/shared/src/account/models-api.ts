@@ -4,6 +4,10 @@
  */
 import { z } from 'zod'
 
+/** The API over which a model is asked. */
+const wireName = z.enum(['chat'])
+export type WireName = z.infer<typeof wireName>
+
 const dollars = z.number().nonnegative().max(1_000_000)
 
 /** US dollars for a million tokens. `cached`: input from the provider's cache. */

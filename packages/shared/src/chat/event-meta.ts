@@ -14,14 +14,24 @@ export const tokenUsage = z.object({
 })
 export type TokenUsage = z.infer<typeof tokenUsage>
 
+const replayItem = z.object({
+  chars: z.int().nonnegative().optional(),
+  call: z.int().nonnegative().optional(),
+  raw: z.record(z.string(), z.unknown()).optional(),
+})
+
 /**
  * Data for the model's provider only, stored so that the next request is the same after a restart.
  */
 const forProvider = z.object({
   /**
-   * On the first settled event of a turn: fields to send back with the answer (reasoning,
-   * signatures).
+   * On the first settled event of a turn: the items of the answer, for the wire and the origin that
+   * made it. Text and calls are in the events of the turn; an item refers to them.
    */
+  replay: z
+    .object({ wire: z.string(), origin: z.string().optional(), items: z.array(replayItem) })
+    .optional(),
+  /** The same in logs of before: the members to send back with a Chat Completions message. */
   answer: z.record(z.string(), z.unknown()).optional(),
   /** On `tool_call`: fields to send back with the call. */
   call: z.record(z.string(), z.unknown()).optional(),

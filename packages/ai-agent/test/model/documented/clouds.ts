@@ -181,10 +181,14 @@ export const CLOUDS: DocumentedAnswers = {
     gives: {
       thought: 'I see',
       calls: [call('toolu_1', 'one', { a: 1 })],
-      replay: {
-        reasoning_content: 'I see',
-        thinking_blocks: [{ type: 'thinking', thinking: 'I see', signature: 'sig' }],
-      },
+      replay: [
+        {
+          raw: {
+            reasoning_content: 'I see',
+            thinking_blocks: [{ type: 'thinking', thinking: 'I see', signature: 'sig' }],
+          },
+        },
+      ],
     },
   },
   'one-api: zeros after the real usage, an id for every delta, a finish word on every chunk': {

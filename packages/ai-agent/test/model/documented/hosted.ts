@@ -82,7 +82,7 @@ export const HOSTED: DocumentedAnswers = {
     gives: {
       text: '42',
       thought: 'Let me see',
-      replay: { reasoning_content: 'Let me see' },
+      replay: [{ raw: { reasoning_content: 'Let me see' } }],
       usage: { input: 10, output: 5, cached: 8, reasoning: 3 },
     },
   },
@@ -122,7 +122,7 @@ export const HOSTED: DocumentedAnswers = {
     gives: {
       thought: 'I look',
       calls: [call('functions.read:0', 'read', { p: 1 })],
-      replay: { reasoning_content: 'I look' },
+      replay: [{ raw: { reasoning_content: 'I look' } }],
       usage: { input: 3, output: 2, cached: 1 },
     },
   },
@@ -237,7 +237,7 @@ export const HOSTED: DocumentedAnswers = {
         { ...call('call_1', 'read', { p: 'a' }), replay: signed('s1') },
         call('call_2', 'read', { p: 'b' }),
       ],
-      replay: signed('s2'),
+      replay: [{ raw: signed('s2') }],
       finish: 'stop',
     },
   },
@@ -300,12 +300,16 @@ export const HOSTED: DocumentedAnswers = {
       text: '',
       thought: 'Sure thing',
       calls: [call('toolu', 'one', { a: 1 })],
-      replay: {
-        reasoning: 'Sure thing',
-        reasoning_details: [
-          { type: 'reasoning.text', text: 'Sure thing', index: 0, format: 'f', signature: 'sig' },
-        ],
-      },
+      replay: [
+        {
+          raw: {
+            reasoning: 'Sure thing',
+            reasoning_details: [
+              { type: 'reasoning.text', text: 'Sure thing', index: 0, format: 'f', signature: 'sig' },
+            ],
+          },
+        },
+      ],
     },
   },
   'OpenRouter: an error object in the middle': {

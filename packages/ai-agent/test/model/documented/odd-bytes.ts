@@ -144,7 +144,7 @@ export const ODD_BYTES: DocumentedAnswers = {
       chunk(tools(piece(0, '{}', { id: 'a' }, 'one')), 'tool_calls'),
     ),
     whole: completion({ thinking_content: 'Hm', tool_calls: [wireCall('a', 'one', '{}')] }, 'tool_calls'),
-    gives: { thought: 'Hm', calls: [call('a', 'one', {})], replay: { thinking_content: 'Hm' } },
+    gives: { thought: 'Hm', calls: [call('a', 'one', {})], replay: [{ raw: { thinking_content: 'Hm' } }] },
   },
   'new-api before Claude: the input is counted at the beginning, the output at the end': {
     ...proxy,

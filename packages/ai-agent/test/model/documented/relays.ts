@@ -103,7 +103,11 @@ export const RELAYS: DocumentedAnswers = {
       },
       'tool_calls',
     ),
-    gives: { thought: 'Hm', text: 'So: ', replay: { reasoning_text: 'Hm', reasoning_opaque: 'blob' } },
+    gives: {
+      thought: 'Hm',
+      text: 'So: ',
+      replay: [{ raw: { reasoning_text: 'Hm', reasoning_opaque: 'blob' } }],
+    },
   },
   'xAI: reasoning is counted beside the output (UKGovernmentBEIS/inspect_ai#5528)': {
     ...xai,

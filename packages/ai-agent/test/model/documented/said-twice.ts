@@ -119,10 +119,14 @@ export const SAID_TWICE: DocumentedAnswers = {
     gives: {
       thought: 'Hm, yes',
       calls: [call('a', 'one', {})],
-      replay: {
-        reasoning: 'Hm, yes',
-        reasoning_details: [{ type: 'reasoning.text', index: 0, text: 'Hm, yes' }],
-      },
+      replay: [
+        {
+          raw: {
+            reasoning: 'Hm, yes',
+            reasoning_details: [{ type: 'reasoning.text', index: 0, text: 'Hm, yes' }],
+          },
+        },
+      ],
     },
   },
 }

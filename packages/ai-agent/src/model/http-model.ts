@@ -1,24 +1,21 @@
-/** Any OpenAI-compatible endpoint, over Chat Completions, because every provider speaks it. */
-import { AnswerAssembler } from './answer.ts'
+/** A model behind an HTTP endpoint, over any of the wires. */
+import type { WireName } from '@sandlot/shared/account/models-api'
 import { type SilenceLimits, BodyReader, SseParser, SseTooLargeError, StartOfBody } from './sse.ts'
 import { type ErrorContext, modelError, withRequestId } from './errors.ts'
 import { EventReader } from './event-reader.ts'
-import {
-  type Model,
-  type ModelAnswer,
-  type ModelChunk,
-  type ModelRequest,
-  type Price,
-  ModelError,
-} from './model.ts'
-import { type Profile, DEFAULT_PROFILE, profileFor } from './profiles.ts'
+import { type Model, type ModelAnswer, type ModelRequest, type Price, ModelError } from './model.ts'
+import { type Profile, profileFor } from './profiles.ts'
 import { type Posted, createTransport, insideContainer, shownUrl } from './transport.ts'
-import { type WireOptions, requestBody } from './wire.ts'
-import { type JsonObject, isObject } from './json.ts'
+import { chatWire } from './wires/chat/chat-wire.ts'
+import type { AnswerReader, BodyOptions, Wire } from './wires/wire.ts'
 
-export interface OpenAIModelOptions {
+export interface HttpModelOptions {
   /** For example `https://api.openai.com/v1`. */
   baseUrl: string
+  /** Default `chat`. */
+  wire?: WireName
+  /** See `Model`. */
+  origin?: string
   /** May be empty for local servers. */
   apiKey: string
   model: string
@@ -28,10 +25,8 @@ export interface OpenAIModelOptions {
   price?: Price
   /** Tokens. Default 128,000. */
   contextWindow?: number
-  /** Milliseconds without any byte. Default 60,000. */
-  idleTimeoutMs?: number
-  /** Milliseconds without data; keep-alive comments do not count. Default 120,000. */
-  progressTimeoutMs?: number
+  /** Default: 60 s, and 120 s. */
+  silence?: Partial<SilenceLimits>
   /** True if this process runs in a container. Default: checks the marks of Docker and Podman. */
   inContainer?: boolean
   /** The deployment's corrections to our table of profiles. */
@@ -39,6 +34,8 @@ export interface OpenAIModelOptions {
   /** False: one JSON answer instead of a stream; it gives the same `ModelAnswer`. Default true. */
   streaming?: boolean
 }
+
+const WIRES: Record<WireName, Wire> = { chat: chatWire }
 
 /**
  * Milliseconds until an answer that is not streamed: it comes when all of it is there, behind
@@ -50,12 +47,12 @@ const SPACE = 32
 /** After the answer has ended, usage and `[DONE]` may follow; we do not wait longer for them. */
 const AFTERWARDS_MS = 5_000
 
-export function createOpenAIModel(options: OpenAIModelOptions): Model {
+export function createHttpModel(options: HttpModelOptions): Model {
   const baseUrl = new URL(options.baseUrl)
   const apiKey = options.apiKey.trim()
+  const wire: Wire = WIRES[options.wire ?? 'chat']
   const streaming = options.streaming ?? true
-  const idleMs = options.idleTimeoutMs ?? 60_000
-  const progressMs = options.progressTimeoutMs ?? 120_000
+  const { idleMs = 60_000, progressMs = 120_000 } = options.silence ?? {}
   const limits: SilenceLimits = {
     idleMs,
     progressMs: streaming ? progressMs : Math.max(progressMs, WHOLE_ANSWER_MS),
@@ -63,50 +60,46 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
   const context: ErrorContext = { model: options.model, baseUrl: shownUrl(baseUrl), apiKey }
   const post = createTransport({
     baseUrl,
-    path: '/chat/completions',
+    path: wire.path(baseUrl),
     apiKey,
+    headers: wire.headers(apiKey),
     headTimeoutMs: streaming ? idleMs : Math.max(idleMs, WHOLE_ANSWER_MS),
     inContainer: options.inContainer ?? insideContainer(),
     context,
   })
   const profile = profileFor(baseUrl, options.model, options.profile)
-  /** Parameters that this endpoint refused are not sent again. */
-  let learned: Learned = { maxTokensName: profile.maxTokensName, includeUsage: true }
-
-  const wireWith = (known: Learned, effort: string | undefined): WireOptions => ({
-    model: options.model,
-    streaming,
-    profile,
-    ...known,
-    effort,
-  })
+  const about = { model: options.model, streaming, profile }
+  /** Names of all that this endpoint refused: it is not sent again. */
+  let refused: ReadonlySet<string> = new Set()
 
   async function open(
     request: ModelRequest,
     effort: string | undefined,
     connection: AbortController,
   ): Promise<Posted> {
-    const before = learned
-    let sent = before
+    const before = refused
+    let options: BodyOptions = { ...about, effort, refused }
     for (;;) {
-      const body = requestBody(request, wireWith(sent, effort))
+      const body = wire.body(request, options)
       try {
         const answer = await post(body, connection)
         // Only what helped: words may name a thing for another reason, and without it this endpoint
         // may refuse all to come.
-        if (sent !== before) learned = sent
+        if (options.refused !== before) refused = options.refused
         return answer
       } catch (error) {
-        const refused = error instanceof ModelError && error.class === 'invalid_request'
-        const next = refused ? learnFrom(error.message, sent, profile, body) : undefined
-        if (next === undefined) throw error
-        sent = next
+        const isRefusal = error instanceof ModelError && error.class === 'invalid_request'
+        const learnt = isRefusal ? wire.learn(error.message, body, options) : undefined
+        if (learnt === undefined) throw error
+        options = { ...options, refused: new Set([...options.refused, learnt]) }
       }
     }
   }
 
   const at = (effort: string | undefined): Model => ({
     name: options.label ?? options.model,
+    wire: wire.name,
+    origin: options.origin,
     price: options.price,
     demo: false,
     contextWindow: options.contextWindow ?? 128_000,
@@ -123,7 +116,7 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
         const posted = await open(request, effort, connection)
         ;({ requestId } = posted)
         const body = new BodyReader(posted.read, connection, limits)
-        const answer = await readAnswer(body, context, onPiece, profile)
+        const answer = await readAnswer(body, context, wire.reader(onPiece, profile))
         return { ...answer, requestDigest: posted.requestDigest }
       } catch (error) {
         connection.abort()
@@ -139,16 +132,14 @@ export function createOpenAIModel(options: OpenAIModelOptions): Model {
 }
 
 /**
- * An answer from its bytes: an event stream, or one JSON body under `stream: true`. `onPiece` gets
- * the pieces as they come; its exceptions reject. Rejects with `ModelError`.
+ * An answer from its bytes: an event stream, or one JSON body under `stream: true`. `answer` hands
+ * out the pieces as they come; what its receiver throws rejects. Rejects with `ModelError`.
  */
 export async function readAnswer(
   reader: BodyReader,
   context: ErrorContext,
-  onPiece: (piece: ModelChunk) => void,
-  profile: Profile = DEFAULT_PROFILE,
+  answer: AnswerReader,
 ): Promise<ModelAnswer> {
-  const answer = new AnswerAssembler(onPiece, profile)
   const events = new EventReader(answer, context)
   const start = new StartOfBody()
   const parser = new SseParser((event) => {
@@ -176,7 +167,7 @@ export async function readAnswer(
  * Throws where the end says that something is missing: an answer that was never given is not an
  * empty one.
  */
-function ended(answer: AnswerAssembler): ModelAnswer {
+function ended(answer: AnswerReader): ModelAnswer {
   answer.end()
   const whole = answer.finish()
   const { text, thought, calls, finish } = whole
@@ -205,38 +196,4 @@ function parse(push: () => void): void {
       throw modelError('protocol', `The model provider's answer cannot be read: ${error.message}`, error)
     throw error
   }
-}
-
-// ── What an endpoint refuses ────────────────────────────────────────────────────────────────────
-
-type Learned = Pick<WireOptions, 'maxTokensName' | 'includeUsage' | 'emptyContent'>
-
-/**
- * The next body, after `words` refused `body`. Undefined when they name nothing that can be sent
- * otherwise.
- */
-function learnFrom(words: string, sent: Learned, profile: Profile, body: JsonObject): Learned | undefined {
-  if (sent.includeUsage && /stream_options|include_usage/.test(words)) return { ...sent, includeUsage: false }
-  const { maxTokensName } = sent
-  if (maxTokensName === profile.maxTokensName && wantsOtherName(words, maxTokensName)) {
-    const other = maxTokensName === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
-    return { ...sent, maxTokensName: other }
-  }
-  const refusesNull = /content/i.test(words) && /\bnull\b|\bnone\b|string/i.test(words)
-  if (sent.emptyContent === undefined && refusesNull && sendsNull(body)) return { ...sent, emptyContent: '' }
-  return undefined
-}
-
-const UNKNOWN = /unrecogni[sz]ed|unknown|unsupported|not (?:supported|permitted|allowed)|extra_forbidden/i
-
-function wantsOtherName(words: string, name: WireOptions['maxTokensName']): boolean {
-  // An endpoint that knows the newer name mentions it; one that does not must report it, for its
-  // value may be wrong too.
-  return /max_completion_tokens/.test(words) && (name === 'max_tokens' || UNKNOWN.test(words))
-}
-
-function sendsNull({ messages }: JsonObject): boolean {
-  return (
-    Array.isArray(messages) && messages.some((message) => isObject(message) && message['content'] === null)
-  )
 }

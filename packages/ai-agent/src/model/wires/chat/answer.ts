@@ -1,11 +1,13 @@
 /** A whole answer, put together from Chat Completions chunks (or from one whole completion). */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
 import { type ShownCall, CallAssembler } from './tool-calls.ts'
-import { finishReason } from './finish-words.ts'
+import { finishReason } from '../../finish-words.ts'
 import { Increments, Reasoning } from './reasoning.ts'
-import { type JsonObject, isObject, member, numberMember, textMember } from './json.ts'
-import type { ModelAnswer, ModelChunk } from './model.ts'
-import { type Profile, DEFAULT_PROFILE } from './profiles.ts'
+import { type JsonObject, isObject, member, numberMember, textMember } from '../../json.ts'
+import type { ModelAnswer, ModelChunk, ModelError } from '../../model.ts'
+import { type Profile, DEFAULT_PROFILE } from '../../profiles.ts'
+import { modelError } from '../../errors.ts'
+import type { AnswerReader } from '../wire.ts'
 import { type AnswerPiece, ThinkTags } from './think-tags.ts'
 
 /**
@@ -33,7 +35,7 @@ class MessageTexts {
 }
 
 /** Feed parsed chunks; pieces to show go to `onPiece` at once. */
-export class AnswerAssembler {
+export class AnswerAssembler implements AnswerReader {
   readonly #onPiece: (piece: ModelChunk) => void
   readonly #profile: Profile
   /** Pieces shown so far. */
@@ -77,7 +79,18 @@ export class AnswerAssembler {
     return this.finished && !this.#wentOn
   }
 
-  /** Add one parsed chunk. Whatever it does not know is ignored. */
+  isPiece(chunk: unknown): boolean | 'exact' {
+    const delta = deltaIn(chunk)
+    if (delta === undefined) return false
+    const withCalls = isPresent(member(delta, 'tool_calls')) || isPresent(member(delta, 'function_call'))
+    return withCalls ? 'exact' : true
+  }
+
+  checkWhole(body: unknown): void {
+    const choices = member(body, 'choices')
+    if (!Array.isArray(choices) || choices.length === 0) throw withoutChoice(body)
+  }
+
   push(chunk: unknown): void {
     const choice = this.#choiceOf(member(chunk, 'choices'))
     this.#usage = latestUsage(this.#usage, usageIn(chunk, choice))
@@ -140,7 +153,7 @@ export class AnswerAssembler {
       calls,
       finish,
       usage: this.#usage,
-      ...(Object.keys(replay).length === 0 ? {} : { replay }),
+      ...(Object.keys(replay).length === 0 ? {} : { replay: [{ raw: replay }] }),
     }
   }
 
@@ -248,6 +261,38 @@ export class AnswerAssembler {
       }
     }
   }
+}
+
+function withoutChoice(whole: unknown): ModelError {
+  const isCompletion =
+    member(whole, 'choices') !== undefined ||
+    isObject(member(whole, 'usage')) ||
+    textMember(whole, 'object')?.startsWith('chat.completion') === true
+  return isCompletion
+    ? modelError('provider_error', 'The model provider sent a completion without an answer.')
+    : modelError(
+        'protocol',
+        'The model provider answered with JSON that is no chat completion. Check OPENAI_BASE_URL: it usually ends in /v1.',
+      )
+}
+
+/**
+ * The delta of a chunk with one choice and no sign of a failure or of an end; undefined for others.
+ */
+function deltaIn(chunk: unknown): object | undefined {
+  const choices = member(chunk, 'choices')
+  if (!isObject(chunk) || !Array.isArray(choices) || choices.length !== 1) return undefined
+  const choice: unknown = choices[0]
+  const delta = member(choice, 'delta')
+  if (!isObject(choice) || !isObject(delta)) return undefined
+  const { error, x_groq, base_resp } = chunk
+  const { finish_reason, native_finish_reason, message } = choice
+  const signs = [error, x_groq, base_resp, finish_reason, native_finish_reason, message]
+  return [...signs, choice['error'], delta['error']].some(isPresent) ? undefined : delta
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== ''
 }
 
 function saysText(content: unknown): boolean {

@@ -3,10 +3,11 @@
  * index, else "the last call, unless its arguments are complete and a new name comes". Empty never
  * overwrites.
  */
-import { ARGUMENTS_MEMBERS, ArgumentsBuffer } from './arguments.ts'
-import { cleanName } from './call-names.ts'
-import { isObject, member, numberMember, textMember, canonicalJson, deeperThan } from './json.ts'
-import type { ModelCall } from './model.ts'
+import { ARGUMENTS_MEMBERS, ArgumentsBuffer } from '../../arguments.ts'
+import { cleanName } from '../../call-names.ts'
+import { isObject, member, numberMember, textMember } from '../../json.ts'
+import { withoutRepetitions } from '../../normalize-answer.ts'
+import type { ModelCall } from '../../model.ts'
 
 interface PartialCall {
   id: string | undefined
@@ -273,20 +274,4 @@ function argumentsIn(body: unknown): unknown {
 
 function hasArguments(args: unknown): boolean {
   return typeof args === 'string' ? args.trim() !== '' : args !== undefined && args !== null
-}
-
-/** A deeper nesting does not run, and cannot be written as text. */
-const MAX_DEPTH = 100
-
-/**
- * A provider that sends a message twice in one answer repeats its calls, ids and all: each is meant
- * once. Calls without an id cannot be distinguished, and all are meant.
- */
-export function withoutRepetitions(calls: readonly ModelCall[]): ModelCall[] {
-  const seen = new Set<string>()
-  return calls.filter(({ id, name, args }) => {
-    if (id === '' || deeperThan(args, MAX_DEPTH)) return true
-    const key = JSON.stringify([id, name, canonicalJson(args ?? null)])
-    return !seen.has(key) && seen.add(key)
-  })
 }

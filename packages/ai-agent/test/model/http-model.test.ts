@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type ModelMessage, ModelError } from '../../src/model/model.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelRequest } from '../../src/model/model.ts'
-import { createOpenAIModel } from '../../src/model/openai.ts'
-import type { OpenAIModelOptions } from '../../src/model/openai.ts'
+import { createHttpModel } from '../../src/model/http-model.ts'
+import type { HttpModelOptions } from '../../src/model/http-model.ts'
 import { errorAnswer, sse, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
 import type { FakeProvider } from '../support/fake-provider.ts'
 import { deltas, streamOf } from './read-stream.ts'
@@ -19,8 +19,8 @@ beforeEach(async () => {
 })
 afterEach(() => provider.close())
 
-const model = (options: Partial<OpenAIModelOptions> = {}): Model =>
-  createOpenAIModel({
+const model = (options: Partial<HttpModelOptions> = {}): Model =>
+  createHttpModel({
     baseUrl: provider.baseUrl,
     apiKey: KEY,
     model: 'test-model',
@@ -60,7 +60,7 @@ describe('the request', () => {
         },
         { id: 'b', name: 'write_file', args: '{"path":"half', invalid: 'truncated' },
       ],
-      replay: { reasoning_content: 'I think' },
+      replay: [{ raw: { reasoning_content: 'I think' } }],
     },
     { role: 'tool', callId: 'a', content: 'text' },
     { role: 'tool', callId: 'b', content: 'cut, split it' },
@@ -327,14 +327,14 @@ describe('failures', () => {
       { steps: [begun], after: 'hang' },
       { steps: [begun, ...alive], after: 'hang' },
     )
-    const asked = model({ idleTimeoutMs: 150, progressTimeoutMs: 300 })
+    const asked = model({ silence: { idleMs: 150, progressMs: 300 } })
     for (const errorClass of ['stream_interrupted', 'stream_interrupted', 'timeout', 'timeout']) {
       expect(await failure(asked)).toMatchObject({ class: errorClass, retryable: true })
     }
   })
 
   test('bug 18: silence before the head, in the middle, and only signs of life', async () => {
-    const asked = model({ idleTimeoutMs: 150, progressTimeoutMs: 400 })
+    const asked = model({ silence: { idleMs: 150, progressMs: 400 } })
     const alive = Array.from({ length: 60 }, () => [': ping\n\n', { delayMs: 30 }]).flat()
     provider.add(
       { steps: [sse({ choices: [{ delta: { content: 'half' } }] })], after: 'hang' },
@@ -361,7 +361,7 @@ describe('failures', () => {
 
   test('bug 18: the clock stands still while this process is busy with a piece', async () => {
     provider.add(textAnswer('one two three', { pieceLength: 4 }))
-    const slow = model({ idleTimeoutMs: 150, progressTimeoutMs: 150 })
+    const slow = model({ silence: { idleMs: 150, progressMs: 150 } })
     let held = false
     const { text } = await slow.stream(HI, never, () => {
       if (held) return

@@ -2,8 +2,8 @@
  * Thoughts that stand in the text between tags: only at its very start, and only where a profile
  * says so.
  */
-import { codeIn } from './markdown-code.ts'
-import type { TagPair } from './profiles.ts'
+import { codeIn } from '../../markdown-code.ts'
+import type { TagPair } from '../../profiles.ts'
 
 /** A piece of an answer, classified. */
 export interface AnswerPiece {

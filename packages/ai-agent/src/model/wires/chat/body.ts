@@ -4,26 +4,13 @@
  */
 import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import { storableJson } from '@sandlot/shared/base/storable-text'
-import { type JsonObject, isObject } from './json.ts'
-import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ModelRequest } from './model.ts'
-import type { Profile } from './profiles.ts'
+import { type JsonObject, isObject } from '../../json.ts'
+import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ModelRequest } from '../../model.ts'
+import type { Profile } from '../../profiles.ts'
+import type { BodyOptions } from '../wire.ts'
 import { reasoningToSend } from './reasoning.ts'
 
-export interface WireOptions {
-  model: string
-  streaming: boolean
-  profile: Profile
-  /** False for the few endpoints that refuse `stream_options`. */
-  includeUsage: boolean
-  /** The name that this endpoint knows for the limit of the answer. */
-  maxTokensName: 'max_tokens' | 'max_completion_tokens'
-  /** The value for no text next to calls, for the few endpoints that refuse null. Absent: null. */
-  emptyContent?: ''
-  /** The `reasoning_effort` to send; absent: none. */
-  effort?: string
-}
-
-export function requestBody(request: ModelRequest, options: WireOptions): JsonObject {
+export function requestBody(request: ModelRequest, options: BodyOptions): JsonObject {
   const tools = request.tools ?? []
   const body = {
     model: options.model,
@@ -39,8 +26,10 @@ export function requestBody(request: ModelRequest, options: WireOptions): JsonOb
             })),
         }),
     stream: options.streaming,
-    ...(options.includeUsage && options.streaming ? { stream_options: { include_usage: true } } : {}),
-    ...(request.maxTokens === undefined ? {} : { [options.maxTokensName]: request.maxTokens }),
+    ...(options.streaming && !options.refused.has('stream_options')
+      ? { stream_options: { include_usage: true } }
+      : {}),
+    ...(request.maxTokens === undefined ? {} : { [maxTokensName(options)]: request.maxTokens }),
     reasoning_effort: options.effort,
   }
   return storableJson(body) as JsonObject
@@ -49,7 +38,7 @@ export function requestBody(request: ModelRequest, options: WireOptions): JsonOb
 /**
  * All results of a turn first, then the images of all of them: nothing may stand between results.
  */
-function wireMessages(messages: readonly ModelMessage[], options: WireOptions): JsonObject[] {
+function wireMessages(messages: readonly ModelMessage[], options: BodyOptions): JsonObject[] {
   const { profile } = options
   const wire: JsonObject[] = []
   let waiting: ModelImage[] = []
@@ -73,7 +62,7 @@ function wireMessages(messages: readonly ModelMessage[], options: WireOptions): 
   return wire
 }
 
-function wireMessage(message: Exclude<ModelMessage, { role: 'tool' }>, options: WireOptions): JsonObject {
+function wireMessage(message: Exclude<ModelMessage, { role: 'tool' }>, options: BodyOptions): JsonObject {
   const { profile } = options
   if (message.role === 'assistant') return wireAssistant(message, options)
   const images = message.role === 'user' ? (message.images ?? []) : []
@@ -97,14 +86,14 @@ function imageNote({ mimeType, data }: ModelImage): string {
 
 function wireAssistant(
   { content, calls, replay }: AssistantMessage,
-  { profile, emptyContent }: WireOptions,
+  { profile, refused }: BodyOptions,
 ): JsonObject {
-  const extra = replayed(replay ?? {}, profile, calls.length > 0)
+  const extra = replayed(replay?.[0]?.raw ?? {}, profile, calls.length > 0)
   if (calls.length === 0) return { role: 'assistant', content, ...extra }
   return {
     role: 'assistant',
     // Several providers refuse an empty text beside calls; null is what OpenAI itself sends.
-    content: content === '' ? (emptyContent ?? null) : content,
+    content: content === '' && !refused.has('null_content') ? null : content,
     tool_calls: calls.map((call) => wireCall(call, profile)),
     ...extra,
   }
@@ -134,4 +123,37 @@ function wireCall({ id, name, args, replay }: ModelCall, profile: Profile): Json
 function legalName(name: string): string {
   const legal = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
   return legal === '' ? 'unnamed' : legal
+}
+
+// ── What an endpoint refuses ────────────────────────────────────────────────────────────────────
+
+/** The name that this endpoint knows for the limit of the answer. */
+function maxTokensName({ profile, refused }: BodyOptions): Profile['maxTokensName'] {
+  if (!refused.has('max_tokens_name')) return profile.maxTokensName
+  return profile.maxTokensName === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens'
+}
+
+/** See `Wire`. */
+export function learn(words: string, body: JsonObject, options: BodyOptions): string | undefined {
+  const { refused } = options
+  if (!refused.has('stream_options') && /stream_options|include_usage/.test(words)) return 'stream_options'
+  if (!refused.has('max_tokens_name') && wantsOtherName(words, maxTokensName(options)))
+    return 'max_tokens_name'
+  const refusesNull = /content/i.test(words) && /\bnull\b|\bnone\b|string/i.test(words)
+  if (!refused.has('null_content') && refusesNull && sendsNull(body)) return 'null_content'
+  return undefined
+}
+
+const UNKNOWN = /unrecogni[sz]ed|unknown|unsupported|not (?:supported|permitted|allowed)|extra_forbidden/i
+
+function wantsOtherName(words: string, name: Profile['maxTokensName']): boolean {
+  // An endpoint that knows the newer name mentions it; one that does not must report it, for its
+  // value may be wrong too.
+  return /max_completion_tokens/.test(words) && (name === 'max_tokens' || UNKNOWN.test(words))
+}
+
+function sendsNull({ messages }: JsonObject): boolean {
+  return (
+    Array.isArray(messages) && messages.some((message) => isObject(message) && message['content'] === null)
+  )
 }

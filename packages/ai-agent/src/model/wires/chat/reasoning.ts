@@ -2,8 +2,8 @@
  * Reasoning that comes beside the text, under any of its names: what is shown of it, and what goes
  * back to the provider.
  */
-import { type JsonObject, isObject, member, textMember } from './json.ts'
-import type { Profile } from './profiles.ts'
+import { type JsonObject, isObject, member, textMember } from '../../json.ts'
+import type { Profile } from '../../profiles.ts'
 
 /**
  * Members with reasoning as text. Some providers send the same under two names; the first of a
