@@ -159,6 +159,7 @@ function sandlotEvent(
   if (
     happened?.type === 'model_changed' ||
     happened?.type === 'tools_left_out' ||
+    (happened?.type === 'history_mended' && happened.origin !== undefined) ||
     (happened?.type === 'compacted' && happened.why !== 'asked')
   )
     return { state, updates: notices === true ? [noticeUpdate(noticeOfEvent(happened))] : [] }

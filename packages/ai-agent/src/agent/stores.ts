@@ -73,6 +73,7 @@ export async function openStores(
     secrets,
     configured: config.models,
     silence: config.modelSilence,
+    originKey: keys.key,
     prices: config.file.prices ?? {},
     limitsCost: () => anyLimitsCost(config, personal),
     now: Date.now,

@@ -20,6 +20,7 @@ import type {
   ReplayItem,
   ToolMessage,
 } from '../model/model.ts'
+import type { SandlotMeta } from '@sandlot/shared/chat/event-meta'
 import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import type { Author } from '@sandlot/shared/chat/shares'
 import { truncateToolOutput } from '../tools/output/truncate-output.ts'
@@ -46,6 +47,10 @@ export interface Reader {
   /** See `Model`. */
   wire?: string | undefined
   origin?: string | undefined
+  /** Items of answers that are stored outputs, by their ids. */
+  stored?: ReadonlyMap<string, readonly ReplayItem[]>
+  /** It refused the reasoning in its answers, which is left out. */
+  refused?: boolean
   /** Tokens of its window. No single result takes more than a quarter of it. */
   contextWindow?: number
 }
@@ -64,9 +69,22 @@ export function modelMessages(
 ): ModelMessage[] {
   const messages: ModelMessage[] = [{ role: 'system', content: system }]
   const compaction = compactionOf(log)
-  for (const item of retainedItems(readItems(log), compaction)) addItem(messages, item, compaction, reader)
-  const mended = log.some((event) => sandlotEventOf(event)?.type === 'history_mended')
-  return mended ? plainHistory(messages) : messages
+  const { origin } = reader
+  const to = origin !== undefined && isRefused(log, origin) ? { ...reader, refused: true } : reader
+  for (const item of retainedItems(readItems(log), compaction)) addItem(messages, item, compaction, to)
+  return mends(log).some(({ origin }) => origin === undefined) ? plainHistory(messages) : messages
+}
+
+function mends(log: readonly SessionEvent[]): { origin?: string | undefined }[] {
+  return log.flatMap((event) => {
+    const happened = sandlotEventOf(event)
+    return happened?.type === 'history_mended' ? [happened] : []
+  })
+}
+
+/** The log says that this provider refused the reasoning in its answers. */
+export function isRefused(log: readonly SessionEvent[], origin: string): boolean {
+  return mends(log).some((mend) => mend.origin === origin)
 }
 
 /**
@@ -108,7 +126,7 @@ function addItem(messages: ModelMessage[], item: Item, compaction: Compaction, r
     const { calls } = item.turn
     const most = mostTokens(reader, calls.length)
     const results = calls.map((record) => toolMessage(record, compaction.prunedUpTo, most))
-    messages.push(...forReader(item.turn, assistantMessage(item.turn), results, reader))
+    messages.push(...forReader(item.turn, assistantMessage(item.turn, reader), results, reader))
   } else if (item.turn.ended && messages.at(-1)?.content !== NUDGE) {
     // Once, also where the answer to it was empty too.
     messages.push({ role: 'user', content: NUDGE })
@@ -119,10 +137,12 @@ function isAnswer(message: ModelMessage | undefined): boolean {
   return message?.role === 'assistant' && message.calls.length === 0
 }
 
-function assistantMessage(turn: Turn): AssistantMessage {
+function assistantMessage(turn: Turn, { stored, refused }: Reader): AssistantMessage {
   const calls = turn.calls.map(({ call }) => modelCallOf(call))
   const message: AssistantMessage = { role: 'assistant', content: turn.text, calls }
-  if (turn.replay !== undefined) message.replay = turn.replay.items
+  const { items, output = '' } = turn.replay ?? {}
+  const replay = items ?? stored?.get(output)
+  if (replay !== undefined && refused !== true) message.replay = replay
   return message
 }
 
@@ -215,7 +235,7 @@ export interface Turn {
   /** `turn_ended` is in the log. */
   ended: boolean
   /** Without a wire in logs of before. */
-  replay?: { wire?: string; origin?: string | undefined; items: readonly ReplayItem[] }
+  replay?: Partial<NonNullable<NonNullable<SandlotMeta['forProvider']>['replay']>>
   /** Name of the model that answered, as far as the log says. */
   model?: string
 }

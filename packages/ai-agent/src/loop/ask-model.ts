@@ -16,7 +16,7 @@ import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { overflowedBefore } from '../history/compaction.ts'
 import { makeRoom } from './make-room.ts'
 import { historyProblems, repairHistory } from '../history/check.ts'
-import { modelMessages } from '../history/model-messages.ts'
+import { type Reader, isRefused, modelMessages } from '../history/model-messages.ts'
 import { plainHistory } from '../history/plain.ts'
 import { withoutRepetition } from '../limits/repetition.ts'
 import { RepetitionError, StreamedAnswer, streamAnswer, withdrawnFor } from './streamed-answer.ts'
@@ -36,6 +36,7 @@ import { writtenCall } from '../model/written-calls.ts'
 import { pause, retryVerdict } from './retry.ts'
 import { acquireSlot } from './acquire-slot.ts'
 import { usageEvent } from './usage.ts'
+import { loadReplays, storedReplay } from './replays.ts'
 
 export type Asked =
   | {
@@ -66,14 +67,15 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
     if ((await acquireSlot(ctx, turn, model, refused)) === 'left')
       return { got: 'stopped', settled: [], text: '' }
     refused = false
-    const checked = checkedMessages(ctx, turn, model)
+    const reader = { ...readerOf(model), stored: await loadReplays(ctx, model) }
+    const checked = checkedMessages(ctx, turn, reader)
     if ('broken' in checked) return { got: 'error', cause: 'internal', message: checked.broken }
     const speech = new StreamedAnswer(ctx, turn)
     try {
       const request = { messages: checked.messages, tools: ctx.tools }
       const answer = await listen(ctx, model, request, signal, speech)
       const read = yield* readWrittenCall(ctx, turn, model, speech, answer, written++)
-      if (read !== 'again') return read ?? answered(ctx, turn, model, speech, answer)
+      if (read !== 'again') return read ?? (await answered(ctx, turn, model, speech, answer))
     } catch (error) {
       const request = { turn, attempt, model, messages: checked.messages, speech, signal }
       const next = yield* afterFailure(ctx, request, error)
@@ -92,9 +94,9 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
 function checkedMessages(
   ctx: LoopContext,
   turn: number,
-  model: Model,
+  reader: Reader,
 ): { messages: ModelMessage[] } | { broken: string } {
-  const messages = modelMessages(ctx.log(), ctx.system, readerOf(model))
+  const messages = modelMessages(ctx.log(), ctx.system, reader)
   const problems = historyProblems(messages)
   if (problems.length === 0) return { messages }
   const words = problems.map(({ at, problem }) => `message ${at + 1}: ${problem}`)
@@ -224,7 +226,9 @@ async function* afterFailure(
     const end = await endBeforeRequest(ctx)
     if (end !== undefined && !ctx.signal.aborted) return { got: 'over', end }
   } else {
-    return { got: 'error', cause: errorClass, requestId, message: verdict.message }
+    // The version before cannot read this cause.
+    const cause = errorClass === 'replay_refused' ? 'invalid_history' : errorClass
+    return { got: 'error', cause, requestId, message: verdict.message }
   }
   ctx.released.throwIfAborted()
   if (ctx.signal.aborted) return { got: 'stopped', settled: [], text: '' }
@@ -258,6 +262,13 @@ async function* mended(
     if (overflowedBefore(ctx.log(), ctx.promptId, turn)) return false
     return yield* makeRoom(ctx, turn, model, 'overflow')
   }
+  if (error.class === 'replay_refused') {
+    const { origin } = model
+    if (origin === undefined || isRefused(ctx.log(), origin)) return false
+    const event = { type: 'history_mended', why: error.message, origin } as const
+    yield [makeSandlotEvent(event, { promptId: ctx.promptId, turn }, ctx.now())]
+    return true
+  }
   if (error.class === 'invalid_history') {
     if (JSON.stringify(plainHistory(messages)) === JSON.stringify(messages)) return false
     const event = { type: 'history_mended', why: error.message } as const
@@ -272,23 +283,22 @@ async function* mended(
 
 // ── After an answer ──────────────────────────────────────────────────────────────────────────────
 
-function answered(
+async function answered(
   ctx: LoopContext,
   turn: number,
   model: Model,
   speech: StreamedAnswer,
   answer: ModelAnswer,
-): Asked {
+): Promise<Asked> {
   const settled = speech.settled(answer)
   // Text that was shown turned out to be thoughts: the message is settled as an empty one.
   if (speech.text !== '' && answer.text === '') settled.push(speech.carrier())
-  if (answer.replay !== undefined) {
+  const forProvider = answer.replay && (await storedReplay(ctx, turn, model, answer.replay))
+  if (forProvider !== undefined) {
     if (settled.length === 0) settled.push(speech.carrier())
     const [first, ...rest] = settled
     if (first !== undefined) {
-      const { wire = '', origin } = model
-      const replay = { wire, origin, items: [...answer.replay] }
-      const sandlot = { ...metaOf(first), forProvider: { replay } }
+      const sandlot = { ...metaOf(first), forProvider }
       settled.splice(0, settled.length, { ...first, _meta: { ...first._meta, sandlot } }, ...rest)
     }
   }

@@ -12,6 +12,14 @@ import type { ToolOutcome } from '../tools/tool.ts'
 import type { PromptSlot } from '../limits/prompt-queue.ts'
 import type { Log } from '../log.ts'
 
+/** The session's stored outputs with what providers want back. */
+interface ReplayStore {
+  /** Returns false where there is no room: the output is not complete then. */
+  save(id: string, bytes: Uint8Array): Promise<boolean>
+  /** Empty where it was removed. */
+  load(id: string): Promise<Uint8Array>
+}
+
 export interface LoopContext {
   promptId: string
   /** True when this prompt was begun by an earlier process. */
@@ -40,6 +48,7 @@ export interface LoopContext {
   budgets?: Budgets
   /** Their use, in all sessions. */
   spent?: Spent
+  replays: ReplayStore
   /** State of background commands of this session. Absent: unknown. */
   pollJobs?: (jobs: readonly Job[]) => ReturnType<PollJobs>
   retry: RetryRules

@@ -24,6 +24,7 @@ import { messagesTokens } from '../model/tokens.ts'
 import { RepetitionError, streamAnswer } from './streamed-answer.ts'
 import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
 import { contextSize, readerOf } from './context-size.ts'
+import { loadReplays } from './replays.ts'
 import { planCut, planPruning, planPruningOfAll } from './plan.ts'
 import { mechanicalSummary, summaryMessages, summaryText } from './summary.ts'
 
@@ -208,7 +209,8 @@ async function* askForSummary(
   focus?: string,
 ): AsyncGenerator<EventGroup, ModelAnswer | NoSummary> {
   const signal = AbortSignal.any([ctx.signal, ctx.released])
-  const conversation = modelMessages(ctx.log(), ctx.system, readerOf(model))
+  const reader = { ...readerOf(model), stored: await loadReplays(ctx, model) }
+  const conversation = modelMessages(ctx.log(), ctx.system, reader)
   // The same tools as ever: without them providers refuse a history with calls, and forget what
   // they cached of it.
   const request = { messages: summaryMessages(conversation, window * FULL, focus), tools: ctx.tools }

@@ -2,12 +2,13 @@
  * One prompt as a record, from the log alone. Secrets are redacted by shape (their values never
  * enter a log), long texts are cut, outputs are references. Made in slices of the event loop.
  */
-import { type SessionEvent, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
+import { type SessionEvent, forReaders, isLive, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import type { PromptTiming, TokenUsage } from '@sandlot/shared/chat/event-meta'
 import { makeScrubber } from '@sandlot/shared/base/scrub'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type ExecutionResult, executionResult, promptEndOf } from '../history/read-log.ts'
 import { branchOf } from '../history/branch.ts'
+import { bareCall } from '../history/plain.ts'
 import { type Reader, modelMessages, turnsOf } from '../history/model-messages.ts'
 import { spentBy } from '../limits/budgets.ts'
 import type { ModelMessage } from '../model/model.ts'
@@ -75,10 +76,10 @@ export async function exportPrompt(
     usage: usageOf(events),
     cost: spent.unpriced > 0 || spent.tokens === 0 ? null : spent.cost,
     timing: timingOf(events),
-    messages: await maskedEach(messages, mask),
+    messages: await maskedEach(messages.map(withoutReplay), mask),
     requests: events.flatMap(requestOf),
     calls: await maskedEach(callsOf(log, promptId), mask),
-    events: await maskedEach(events, mask),
+    events: await maskedEach(events.map(forReaders), mask),
   }
 }
 
@@ -126,6 +127,13 @@ function requestOf(event: SessionEvent): ExportedRequest[] {
   const { turn = 0, requestDigest, request } = metaOf(event)
   const body = requestDigest ?? request?.body
   return body === undefined ? [] : [{ turn, body }]
+}
+
+/** Only the provider may see what it wants back. */
+function withoutReplay(message: ModelMessage): ModelMessage {
+  if (message.role !== 'assistant') return message
+  const { role, content, calls } = message
+  return { role, content, calls: calls.map((call) => bareCall(call, call.id)) }
 }
 
 /** The model that answered last. */

@@ -10,7 +10,7 @@ import {
   sandlotEventOf,
   type EventGroup,
 } from '@sandlot/shared/chat/events'
-import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
+import { type Model, type ModelAnswer, ModelError, askedBy } from '../model/model.ts'
 import type { AgentMetrics } from './agent-metrics.ts'
 import type { PromptRecord } from './report.ts'
 import type { PromptTrace } from './tracing.ts'
@@ -48,16 +48,14 @@ export class MeasuredPrompt {
 
   /** The same model, with its requests measured. */
   model(model: Model): Model {
-    return {
-      ...model,
-      stream: (request, signal, onPiece) =>
-        this.#measured(model, (measured) =>
-          model.stream(request, signal, (piece) => {
-            measured()
-            onPiece(piece)
-          }),
-        ),
-    }
+    return askedBy(model, (request, signal, onPiece) =>
+      this.#measured(model, (measured) =>
+        model.stream(request, signal, (piece) => {
+          measured()
+          onPiece(piece)
+        }),
+      ),
+    )
   }
 
   /**

@@ -13,6 +13,7 @@ const RETRYABLE: Record<ModelErrorClass, boolean> = {
   auth: false,
   invalid_request: false,
   invalid_history: false,
+  replay_refused: false,
   context_overflow: false,
   request_too_large: false,
   content_filter: false,

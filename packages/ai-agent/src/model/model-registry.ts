@@ -3,6 +3,7 @@
  * administrators have added, which change while the agent runs. The demo answers where there are
  * none.
  */
+import { createHmac } from 'node:crypto'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { randomText } from '@sandlot/shared/base/ids'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
@@ -32,6 +33,8 @@ interface ModelRegistryParts {
   configured: ModelsSettings | undefined
   /** Limits of models of added endpoints. */
   silence: SilenceLimits
+  /** The deployment's: without it an origin says nothing of the API key in it. */
+  originKey: Uint8Array
   /** The operator's own, by the name of the model. */
   prices: Record<string, Price>
   /** True if any limit is in dollars. */
@@ -68,7 +71,7 @@ export class ModelRegistry {
     const made = new Map<ModelSettings, Model>()
     // Facts learned about an endpoint are shared by models at the same one.
     const create = (settings: ModelSettings): Model => {
-      const model = made.get(settings) ?? createModel(settings, parts.silence)
+      const model = made.get(settings) ?? createModel(settings, parts)
       made.set(settings, model)
       return model
     }
@@ -221,7 +224,7 @@ export class ModelRegistry {
             one.settings.every((model) => model.apiKey === apiKey),
         )
         // Facts learned about its endpoint stay.
-        const models = same?.models ?? settings.map((one) => createModel(one, this.#parts.silence))
+        const models = same?.models ?? settings.map((one) => createModel(one, this.#parts))
         return { ...record, settings, models, hasKey: apiKey !== '' }
       }),
     )
@@ -272,6 +275,20 @@ function settingsOf(
   }
 }
 
-function createModel({ name, ...about }: ModelSettings, silence: SilenceLimits): Model {
-  return createHttpModel({ ...about, model: name, silence })
+function createModel(
+  settings: ModelSettings,
+  { silence, originKey }: Pick<ModelRegistryParts, 'silence' | 'originKey'>,
+): Model {
+  const { name, ...about } = settings
+  return createHttpModel({ ...about, model: name, silence, origin: originOf(settings, originKey) })
+}
+
+/**
+ * See `Model`. Another address, key or family of models has another one; a snapshot of a model does
+ * not.
+ */
+function originOf({ baseUrl, apiKey, name }: ModelSettings, key: Uint8Array): string {
+  const family = name.replace(/-\d{4}-?\d\d-?\d\d$/, '')
+  const told = JSON.stringify(['model origin', baseUrl, family, apiKey])
+  return createHmac('sha256', key).update(told).digest('base64url').slice(0, 22)
 }

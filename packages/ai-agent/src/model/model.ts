@@ -184,3 +184,8 @@ export interface Model {
     onPiece: (piece: ModelChunk) => void,
   ): Promise<ModelAnswer>
 }
+
+/** The same model, asked by this function. What it says of itself stays current. */
+export function askedBy(model: Model, stream: Model['stream']): Model {
+  return Object.create(model, { stream: { value: stream, enumerable: true } }) as Model
+}

@@ -18,17 +18,10 @@ export function textTokens(text: string): number {
 export function messageTokens(message: ModelMessage): number {
   const images = 'images' in message ? (message.images?.length ?? 0) * IMAGE_TOKENS : 0
   const calls = message.role === 'assistant' ? message.calls : []
-  const words = calls.map(({ name, args, replay }) => textTokens(name + JSON.stringify([args, replay])))
-  const replay =
-    message.role === 'assistant' && message.replay !== undefined
-      ? textTokens(JSON.stringify(message.replay))
-      : 0
+  // Items that go back to a provider are in its own counts; their bytes say nothing of tokens.
+  const words = calls.map(({ name, args }) => textTokens(name + JSON.stringify(args)))
   return (
-    MESSAGE_TOKENS +
-    textTokens(message.content) +
-    images +
-    replay +
-    words.reduce((sum, tokens) => sum + tokens, 0)
+    MESSAGE_TOKENS + textTokens(message.content) + images + words.reduce((sum, tokens) => sum + tokens, 0)
   )
 }
 

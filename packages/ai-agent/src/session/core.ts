@@ -12,7 +12,7 @@ import { isNotOwner } from '@sandlot/storage/storage-error'
 import { unfinishedPrompt } from '../history/read-log.ts'
 import { NOT_SAVED_TEXT, errorEvent, storeFailedEnd } from '../loop/endings.ts'
 import { type Models, allowedModels } from '../loop/model-choice.ts'
-import type { Model } from '../model/model.ts'
+import { type Model, askedBy } from '../model/model.ts'
 import type { PromptState } from './prompt-waiters.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import type { Approvals } from './approvals.ts'
@@ -205,13 +205,10 @@ export class SessionCore {
    */
   owned(model: Model): Model {
     const mayAsk = (): Promise<void> => this.asOwner(this.journal.checkOwner())
-    return {
-      ...model,
-      async stream(request, signal, onPiece) {
-        await mayAsk()
-        return model.stream(request, signal, onPiece)
-      },
-    }
+    return askedBy(model, async (request, signal, onPiece) => {
+      await mayAsk()
+      return model.stream(request, signal, onPiece)
+    })
   }
 
   /** Does nothing any more: the session continues in another object. Idempotent. */

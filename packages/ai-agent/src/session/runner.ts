@@ -242,6 +242,11 @@ export class Runner {
       show: (event) => core.journal.show(event),
       caughtUp: () => core.journal.caughtUp(),
       signal: running.stop.signal,
+      replays: {
+        save: async (id, bytes) =>
+          (await core.asOwner(core.journal.appendOutput(id, 0, bytes))) === undefined,
+        load: (id) => core.parts.store.readOutput(core.id, id, 0, Number.MAX_SAFE_INTEGER),
+      },
       stopText: () => (running.stoppedByAdministrator ? ADMINISTRATOR_TEXT : undefined),
       released: core.released,
       warn: (fields, message) => log.warn({ sessionId: core.id, ...fields }, message),

@@ -2,7 +2,7 @@
  * One reader of a session: what it missed, then the live tail. A slow one is closed and resumes; it
  * never blocks.
  */
-import { type SessionEvent, metaOf } from '@sandlot/shared/chat/events'
+import { type SessionEvent, forReaders, metaOf } from '@sandlot/shared/chat/events'
 import { Queue } from '@sandlot/shared/async/streams'
 import type { Actor } from './access.ts'
 
@@ -98,7 +98,7 @@ export class Subscribers {
       this.#paced.delete(queue)
       queue.end()
     }
-    return { catchUp, seq, live: queue, unshared: unshared.signal, close }
+    return { catchUp: catchUp.map(forReaders), seq, live: queue, unshared: unshared.signal, close }
   }
 
   /** Resolves when every paced reader waits for more. */
@@ -136,7 +136,8 @@ export class Subscribers {
     this.#push(event)
   }
 
-  #push(event: SessionEvent): void {
+  #push(settled: SessionEvent): void {
+    const event = forReaders(settled)
     for (const queue of this.#queues) {
       if (queue.push(event)) continue
       this.#remove(queue)

@@ -96,6 +96,7 @@ const CLASSES: Record<ModelErrorClass, true> = {
   auth: true,
   invalid_request: true,
   invalid_history: true,
+  replay_refused: true,
   context_overflow: true,
   request_too_large: true,
   content_filter: true,

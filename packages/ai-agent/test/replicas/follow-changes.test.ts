@@ -82,6 +82,7 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
       secrets,
       configured: undefined,
       silence: { idleMs: 1_000, progressMs: 1_000 },
+      originKey: new Uint8Array(32),
       prices: {},
       limitsCost: () => false,
       now: Date.now,

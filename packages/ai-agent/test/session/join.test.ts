@@ -1,5 +1,5 @@
 /** The join of history and live tail: whoever comes when, and however often, ends with the same log and the same screen. */
-import { type SessionEvent, isLive, metaOf, seqOf, textOf } from '@sandlot/shared/chat/events'
+import { type SessionEvent, forReaders, isLive, metaOf, seqOf, textOf } from '@sandlot/shared/chat/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -129,7 +129,7 @@ describe('the join', () => {
           ).done
           const screen = session.log.reduce(foldTranscript, emptyTranscript())
           for (const seen of await Promise.all(reading)) {
-            expect(seen.filter((event) => !isLive(event))).toEqual(session.log)
+            expect(seen.filter((event) => !isLive(event))).toEqual(session.log.map(forReaders))
             expect(seen.reduce(foldTranscript, emptyTranscript())).toEqual(screen)
           }
         },
@@ -175,7 +175,7 @@ describe('the join', () => {
           const screen = session.log.reduce(foldTranscript, emptyTranscript())
           expect(screen.prompt).toBeNull()
           for (const events of await Promise.all(reading)) {
-            expect(events.filter((event) => !isLive(event))).toEqual(session.log)
+            expect(events.filter((event) => !isLive(event))).toEqual(session.log.map(forReaders))
             expect(events.reduce(foldTranscript, emptyTranscript())).toEqual(screen)
           }
         },
@@ -237,6 +237,8 @@ describe('the join', () => {
     await expect(closed()).rejects.toBeInstanceOf(SubscriptionClosed)
     const resumed = session.subscribe(Math.max(...read.map((event) => seqOf(event) ?? 0)))
     resumed.close()
-    expect([...read, ...resumed.catchUp].filter((event) => !isLive(event))).toEqual(session.log)
+    expect([...read, ...resumed.catchUp].filter((event) => !isLive(event))).toEqual(
+      session.log.map(forReaders),
+    )
   })
 })

@@ -16,7 +16,7 @@ export interface ScriptedModel extends Model {
 /** `answers`: in order, or by the place of the request, from 0. */
 export function scriptedModel(
   answers: readonly ScriptedAnswer[] | ((place: number) => ScriptedAnswer),
-  about: Partial<Pick<Model, 'name' | 'contextWindow' | 'price'>> = {},
+  about: Partial<Pick<Model, 'name' | 'wire' | 'origin' | 'contextWindow' | 'price'>> = {},
 ): ScriptedModel {
   const requests: ModelRequest[] = []
   return {

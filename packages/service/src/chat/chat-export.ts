@@ -3,7 +3,7 @@
  * out is in memory.
  */
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
-import { type SessionEvent, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
+import { type SessionEvent, forReaders, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
 import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import { type NameOf, entryAsMarkdown, branchNote } from '@sandlot/shared/transcript/as-markdown'
 import type { Entry } from '@sandlot/shared/transcript/entries'
@@ -53,7 +53,7 @@ async function* asJson(
   let separator = '\n'
   for await (const event of eventsOf(reader, id)) {
     // Images are at their addresses, as on the page.
-    const seen = withoutImageBytes(`/api/sessions/${encodeURIComponent(id)}`, event)
+    const seen = withoutImageBytes(`/api/sessions/${encodeURIComponent(id)}`, forReaders(event))
     yield `${separator}${stringifyExactly(seen)}`
     separator = ',\n'
   }

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import type { Account } from '@sandlot/shared/account/api'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
+import { isReplayId } from '@sandlot/shared/chat/event-meta'
 import { type SessionEvent, seqOf } from '@sandlot/shared/chat/events'
 import { csvOf } from '@sandlot/shared/admin/csv'
 import type { ServersView } from '@sandlot/shared/admin/mcp-servers'
@@ -106,7 +107,7 @@ async function addChats(into: ZipFilling, reader: SessionReader, { id, name }: A
         ])
       }
     for (const { callId, storedBytes } of await reader.outputsOf(row.id))
-      if (storedBytes > 0)
+      if (storedBytes > 0 && !isReplayId(callId))
         await addBytes(into, `${folder}/outputs/${safeName(callId)}.txt`, outputOf(reader, row.id, callId))
   }
 }

@@ -20,6 +20,21 @@ const replayItem = z.object({
   raw: z.record(z.string(), z.unknown()).optional(),
 })
 
+const REPLAY = 'replay:'
+
+/**
+ * The id, among the session's stored outputs, of what a provider wants back with an answer, by its
+ * digest.
+ */
+export function replayId(digest: string): string {
+  return `${REPLAY}${digest}`
+}
+
+/** True for what only the model's provider may see. */
+export function isReplayId(outputId: string): boolean {
+  return outputId.startsWith(REPLAY)
+}
+
 /**
  * Data for the model's provider only, stored so that the next request is the same after a restart.
  */
@@ -29,7 +44,13 @@ const forProvider = z.object({
    * made it. Text and calls are in the events of the turn; an item refers to them.
    */
   replay: z
-    .object({ wire: z.string(), origin: z.string().optional(), items: z.array(replayItem) })
+    .object({
+      wire: z.string(),
+      origin: z.string().optional(),
+      /** Absent: they are the JSON of the stored output of this id. */
+      items: z.array(replayItem).optional(),
+      output: z.string().optional(),
+    })
     .optional(),
   /** The same in logs of before: the members to send back with a Chat Completions message. */
   answer: z.record(z.string(), z.unknown()).optional(),

@@ -104,6 +104,12 @@ export function metaOf(event: SessionEvent): SandlotMeta {
   return event._meta.sandlot
 }
 
+/** The event as readers get it: without what only the model's provider may see. */
+export function forReaders(event: SessionEvent): SessionEvent {
+  const { forProvider, ...sandlot } = metaOf(event)
+  return forProvider === undefined ? event : { ...event, _meta: { ...event._meta, sandlot } }
+}
+
 export function isLive(event: SessionEvent): boolean {
   return event._meta.sandlot.live === true
 }

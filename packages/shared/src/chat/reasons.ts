@@ -84,6 +84,8 @@ const MODEL_ERROR_CLASSES = [
   'auth',
   'invalid_request',
   'invalid_history',
+  /** The reasoning of earlier answers, which it wanted back. */
+  'replay_refused',
   'context_overflow',
   'request_too_large',
   'content_filter',

@@ -212,8 +212,11 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('model_changed'), model: z.string(), why: z.string().optional() }),
   /** More tools than a request may have: some of these servers' tools are dropped from here on. */
   z.object({ type: z.literal('tools_left_out'), servers: z.array(z.string()) }),
-  /** The provider refused the history; from here on it is sent in its plainest form. */
-  z.object({ type: z.literal('history_mended'), why: z.string() }),
+  /**
+   * The provider refused the history; from here on it is sent in its plainest form. `origin`: it
+   * refused only the reasoning of this origin, which is left out from here on.
+   */
+  z.object({ type: z.literal('history_mended'), why: z.string(), origin: z.string().optional() }),
   /** A background command of this call has ended. */
   z.object({
     type: z.literal('background_ended'),

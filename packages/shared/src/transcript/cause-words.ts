@@ -9,6 +9,7 @@ export const CAUSE_WORDS: Record<ErrorCause, string> = {
   auth: 'The provider refused the key',
   invalid_request: 'The provider refused the request',
   invalid_history: 'The provider refused the conversation',
+  replay_refused: 'The provider refused the reasoning of earlier answers',
   context_overflow: 'The conversation is too long for the model',
   request_too_large: 'The request is too large for the provider',
   content_filter: 'The provider’s filter refused this',
@@ -61,7 +62,10 @@ export function waitWords({ why, retry, of }: ModelWait, seconds: number): strin
 }
 
 /** Events next to the conversation with display texts: on the page, and in an editor. */
-export type NoteEvent = Extract<SandlotEvent, { type: 'compacted' | 'model_changed' | 'tools_left_out' }>
+export type NoteEvent = Extract<
+  SandlotEvent,
+  { type: 'compacted' | 'history_mended' | 'model_changed' | 'tools_left_out' }
+>
 
 /** Reasons for another model: the error classes after which the agent switches to the next one. */
 const BECAUSE: ReadonlyMap<string, string> = new Map([
@@ -78,6 +82,8 @@ export function noteWords(event: NoteEvent): string {
       ? 'Older results were left out to make room'
       : 'Earlier messages were summarised to make room'
   }
+  if (event.type === 'history_mended')
+    return 'The provider refused the reasoning of earlier answers: the model goes on without it'
   if (event.type === 'tools_left_out')
     return `There are more tools than a request may have: some of ${event.servers.join(', ')} were left out`
   const because = event.why === undefined ? undefined : BECAUSE.get(event.why)

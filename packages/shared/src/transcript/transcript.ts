@@ -17,7 +17,7 @@ import type { PlanEntry, SessionEvent } from '../chat/events.ts'
 import { type EventOf, isLive, metaOf, seqOf, textOf } from '../chat/events.ts'
 import type { SandlotMeta } from '../chat/event-meta.ts'
 import type { MessageImage } from '../chat/images.ts'
-import type { ModelWait } from './cause-words.ts'
+import type { ModelWait, NoteEvent } from './cause-words.ts'
 import { addPiece } from './live-output.ts'
 import type { Mode } from '../chat/mode.ts'
 import type { QueueWait } from '../chat/queue-wait.ts'
@@ -30,7 +30,6 @@ import {
   type CallProgress,
   type EndEntry,
   type Entry,
-  type NoteEntry,
   type QueuedEntry,
   isSettled,
   messageEntry,
@@ -212,12 +211,13 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
         ...transcript,
         queued: transcript.queued.filter((queued) => queued.messageId !== event.messageId),
       }
+    case 'history_mended':
+      // Without an origin people notice nothing of it.
+      return event.origin === undefined ? transcript : addNote(transcript, event, meta)
     case 'compacted':
     case 'model_changed':
-    case 'tools_left_out': {
-      const id = `note_${meta.seq ?? 0}`
-      return addNote(transcript, { type: 'note', id, event, promptId: meta.promptId, at: meta.at })
-    }
+    case 'tools_left_out':
+      return addNote(transcript, event, meta)
     case 'files_changed': {
       const { type: _, ...changed } = event
       return settle(transcript, { ...changed, type: 'changes', id: meta.promptId ?? '', at: meta.at })
@@ -237,7 +237,6 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'ports_open':
     case 'turn_ended':
     case 'prompt_resumed':
-    case 'history_mended':
     case 'stop_asked':
     case 'instructions':
     case 'gap':
@@ -479,7 +478,12 @@ function addImage(
  * Room is made in consecutive steps: they share one note, which mentions a summary if any step made
  * one.
  */
-function addNote(transcript: Transcript, note: NoteEntry): Transcript {
+function addNote(
+  transcript: Transcript,
+  event: NoteEvent,
+  { seq = 0, promptId, at }: SandlotMeta,
+): Transcript {
+  const note = { type: 'note', id: `note_${seq}`, event, promptId, at } as const
   const last = transcript.entries.findLast(isSettled)
   if (note.event.type !== 'compacted' || last?.type !== 'note' || last.event.type !== 'compacted')
     return settle(transcript, note)

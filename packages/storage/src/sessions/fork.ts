@@ -36,7 +36,7 @@ export async function forkSession(
   try {
     let bytes = 0
     for (const piece of pieces(events, EVENTS_PER_COMMIT)) bytes += await copyEvents(commits, fork.id, piece)
-    const calls = events.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : []))
+    const calls = events.flatMap(outputsOf)
     for (const piece of pieces(calls, CALLS_PER_COMMIT)) bytes += await storedBytes(db, sourceId, piece)
     await checkRoom(room, fork, bytes)
     for (const piece of pieces(calls, CALLS_PER_COMMIT))
@@ -46,6 +46,13 @@ export async function forkSession(
     await removeRows(commits, fork.id)
     throw error
   }
+}
+
+/** The ids of the outputs that an event may refer to. */
+function outputsOf(event: SessionEvent): string[] {
+  const ofProvider = metaOf(event).forProvider?.replay?.output
+  const ofCall = event.sessionUpdate === 'tool_call' ? [event.toolCallId] : []
+  return ofProvider === undefined ? ofCall : [...ofCall, ofProvider]
 }
 
 function* pieces<T>(all: readonly T[], size: number): Generator<T[]> {

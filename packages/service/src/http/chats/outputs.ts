@@ -1,4 +1,5 @@
 /** The stored output of a call, in the pieces that the client asks for and as it takes them. */
+import { isReplayId } from '@sandlot/shared/chat/event-meta'
 import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import type { Ctx } from '../context.ts'
@@ -14,7 +15,7 @@ export async function sendOutput(
   sessionId: string,
   callId: string,
 ): Promise<Response> {
-  const output = await reader.outputInfo(sessionId, callId)
+  const output = isReplayId(callId) ? undefined : await reader.outputInfo(sessionId, callId)
   if (output === undefined) throw new SandlotError('not_found', 'This call has no stored output.')
   if (output.removed === true)
     throw new SandlotError(
