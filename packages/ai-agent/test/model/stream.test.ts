@@ -162,6 +162,31 @@ describe('bug 14: usage', () => {
     expect((await readText(streamOf([chunk]))).answer.usage).toEqual({ input: 7, output: 3, cached: 2 })
   })
 
+  test.each<[string, object, object]>([
+    [
+      'OpenRouter',
+      {
+        prompt_tokens: 9,
+        completion_tokens: 3,
+        prompt_tokens_details: { cached_tokens: 2, cache_write_tokens: 5 },
+      },
+      { input: 9, output: 3, cached: 2, cacheWritten: 5 },
+    ],
+    [
+      'Anthropic',
+      {
+        input_tokens: 2,
+        output_tokens: 3,
+        cache_creation_input_tokens: 7,
+        cache_creation: { ephemeral_5m_input_tokens: 4, ephemeral_1h_input_tokens: 3 },
+      },
+      { input: 9, output: 3, cacheWritten: 7, cacheWrittenHour: 3 },
+    ],
+  ])('tokens that %s wrote to the cache are part of the input', async (_, usage, known) => {
+    const chunk = { choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }], usage }
+    expect((await readText(streamOf([chunk]))).answer.usage).toEqual(known)
+  })
+
   test.each<[string, Record<string, number>, object]>([
     [
       "Gemini's thoughts",

@@ -85,7 +85,7 @@ function toolResultOf(
 
 function addUsage(sum: TokenUsage, more: TokenUsage | undefined): void {
   if (more === undefined) return
-  for (const key of ['input', 'output', 'cached', 'reasoning'] as const) {
+  for (const key of ['input', 'output', 'cached', 'cacheWritten', 'cacheWrittenHour', 'reasoning'] as const) {
     const value = more[key]
     if (value !== undefined) sum[key] = (sum[key] ?? 0) + value
   }

@@ -9,7 +9,12 @@ import { author } from './shares.ts'
 export const tokenUsage = z.object({
   input: z.number().optional(),
   output: z.number().optional(),
+  /** Part of the input: read from the provider's cache. */
   cached: z.number().optional(),
+  /** Part of the input: written to the cache. */
+  cacheWritten: z.number().optional(),
+  /** Part of `cacheWritten`: kept for an hour instead of minutes. */
+  cacheWrittenHour: z.number().optional(),
   reasoning: z.number().optional(),
 })
 export type TokenUsage = z.infer<typeof tokenUsage>

@@ -172,6 +172,6 @@ export const ODD_BYTES: DocumentedAnswers = {
         },
       }),
     ),
-    gives: { ...ab, usage: { input: 14, output: 4, cached: 6 } },
+    gives: { ...ab, usage: { input: 14, output: 4, cached: 6, cacheWritten: 5 } },
   },
 }

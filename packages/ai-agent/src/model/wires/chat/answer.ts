@@ -365,6 +365,11 @@ function readUsage(usage: unknown): TokenUsage | undefined {
     numberMember(usage, 'cache_read_input_tokens'),
     numberMember(usage, 'num_cached_tokens'),
   )
+  const cacheWritten = first(
+    numberMember(details, 'cache_write_tokens'),
+    numberMember(usage, 'cache_creation_input_tokens'),
+  )
+  const cacheWrittenHour = numberMember(usage['cache_creation'], 'ephemeral_1h_input_tokens')
   const reasoning = first(
     numberMember(usage['completion_tokens_details'], 'reasoning_tokens'),
     numberMember(usage['output_tokens_details'], 'reasoning_tokens'),
@@ -380,6 +385,8 @@ function readUsage(usage: unknown): TokenUsage | undefined {
     input,
     output: written,
     cached,
+    cacheWritten,
+    cacheWrittenHour,
     reasoning: thought,
   }
 }
