@@ -75,6 +75,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
     only: /^packages\/storage\/src\/accounts\/auth/,
   },
   { library: /^(hono|@hono\/node-server)(\/|$)/, only: /^packages\/service\/src\// },
+  { library: /^@pydantic\/genai-prices$/, only: /^packages\/ai-agent\/src\/model\/facts\.ts/ },
   { library: /^(@peculiar\/x509|reflect-metadata)$/, only: /^packages\/ai-agent\/src\/acp\/tls\.ts/ },
   { library: /^@opentelemetry\//, only: /^packages\/ai-agent\/src\/metrics\/tracing\.ts/ },
   { library: /^vitest\/node$/, only: /^packages\/cli\/src\/testing\/reporter\.ts/ },

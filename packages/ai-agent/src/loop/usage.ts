@@ -16,7 +16,7 @@ export function usageEvent(
   usage: TokenUsage,
 ): SessionEvent | undefined {
   if (usage.input === undefined && usage.output === undefined) return undefined
-  const cost = costOf(usage, model.price)
+  const cost = costOf(usage, model.price, ctx.now())
   const counted = ctx.log().filter((event) => metaOf(event).usage !== undefined)
   const before = counted.reduce((sum, event) => sum + (metaOf(event).cost ?? 0), 0)
   const allKnown = cost !== undefined && counted.every((event) => metaOf(event).cost !== undefined)

@@ -12,7 +12,7 @@ import type { EndpointRecord, ModelEndpointRows } from '@sandlot/storage/people/
 import { createDemoModel } from './demo/demo.ts'
 import type { Model, Price } from './model.ts'
 import { createHttpModel } from './http-model.ts'
-import { priceOf } from './prices.ts'
+import { priceAt, priceOf } from './prices.ts'
 import type { ModelSettings, ModelsSettings } from './settings.ts'
 import type { SilenceLimits } from './sse.ts'
 import { shownUrl } from './transport.ts'
@@ -100,8 +100,12 @@ export class ModelRegistry {
   }
 
   get view(): ModelsView {
-    const { configured } = this.#parts
+    const { configured, now } = this.#parts
     const own = configured === undefined ? [] : [configured.main, ...configured.choices]
+    const shownPrice = (price: Price): ModelPrice => {
+      const { input, output, cached } = priceAt(price, now())
+      return { input, output, cached }
+    }
     return {
       configured: own.map(({ label, name, baseUrl, price }) => ({
         name: label ?? name,
@@ -111,8 +115,8 @@ export class ModelRegistry {
       endpoints: this.#added.map(viewOf),
       knownPrices: Object.fromEntries(
         this.#added.flatMap(({ settings }) =>
-          settings.flatMap(({ name, price }) =>
-            price === undefined ? [] : [[name, shownPrice(price)] as const],
+          settings.flatMap(({ name, label = name, price }) =>
+            price === undefined ? [] : [[label, shownPrice(price)] as const],
           ),
         ),
       ),
@@ -183,7 +187,7 @@ export class ModelRegistry {
   #check(endpoint: Endpoint, before: Added | undefined): void {
     const others = this.#added.filter((one) => one !== before)
     const unpriced = endpoint.models.find(
-      ({ name, price }) => (price ?? priceOf(name, this.#parts.prices)) === undefined,
+      ({ name, price }) => (price ?? priceOf(name, endpoint.baseUrl, this.#parts.prices)) === undefined,
     )
     if (unpriced !== undefined && this.#parts.limitsCost())
       throw new SandlotError(
@@ -250,10 +254,6 @@ export class ModelRegistry {
   }
 }
 
-function shownPrice({ input, output, cached }: Price): ModelPrice {
-  return { input, output, cached }
-}
-
 function viewOf({ id, revision, endpoint, hasKey }: Added): EndpointView {
   return { ...endpoint, id, revision, hasKey }
 }
@@ -271,7 +271,7 @@ function settingsOf(
     label,
     contextWindow,
     profile: images === undefined ? undefined : { images },
-    price: price ?? priceOf(name, prices),
+    price: price ?? priceOf(name, baseUrl, prices),
   }
 }
 

@@ -70,13 +70,24 @@ export interface ModelCall {
 }
 
 /** US dollars for a million tokens. */
-export interface Price {
+interface Rates {
   input: number
   output: number
   /** Price of input from the provider's cache. Default: as `input`. */
   cached?: number
+  /** Price of input that is written to the cache. Default: as `input`. */
+  cacheWrite?: number
+  /** The same, if the provider keeps it for an hour. Default: as `cacheWrite`. */
+  cacheWriteHour?: number
   /** Price of output that is reasoning. Default: as `output`. */
   reasoning?: number
+}
+
+export interface Price extends Rates {
+  /** Rates of a whole request with more than `above` tokens of input, in ascending order. */
+  steps?: readonly (Rates & { above: number })[]
+  /** The price at a moment (epoch milliseconds), if it depends on the date or the time of day. */
+  at?: (moment: number) => Price | undefined
 }
 
 export interface ModelTool {

@@ -1,56 +1,46 @@
-/**
- * Prices of models. A short table of our own, for names that mean the same everywhere; the
- * configuration adds and overrides.
- */
+/** Prices of models: the operator's own, else the published ones. */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
+import { modelFacts } from './facts.ts'
 import type { Price } from './model.ts'
 
 /**
- * US dollars for a million tokens, of the ordinary (not batch, not priority) service. In November
- * 2026 they agreed with public tables made elsewhere between March and August 2026; they were not
- * compared with the provider's own pages. Prices change: what matters to you, set yourself.
+ * The price of a model at the endpoint `baseUrl`; undefined when unknown. `own`: the operator's, by
+ * the model's name at every endpoint, also with the date of a snapshot after it.
  */
-const PRICES: Record<string, Price> = {
-  'gpt-5': { input: 1.25, cached: 0.125, output: 10 },
-  'gpt-5-mini': { input: 0.25, cached: 0.025, output: 2 },
-  'gpt-5-nano': { input: 0.05, cached: 0.005, output: 0.4 },
-  'gpt-4.1': { input: 2, cached: 0.5, output: 8 },
-  'gpt-4.1-mini': { input: 0.4, cached: 0.1, output: 1.6 },
-  'gpt-4.1-nano': { input: 0.1, cached: 0.025, output: 0.4 },
-  'gpt-4o': { input: 2.5, cached: 1.25, output: 10 },
-  'gpt-4o-mini': { input: 0.15, cached: 0.075, output: 0.6 },
-  o3: { input: 2, cached: 0.5, output: 8 },
-  'o4-mini': { input: 1.1, cached: 0.275, output: 4.4 },
+export function priceOf(model: string, baseUrl: string, own: Record<string, Price>): Price | undefined {
+  const undated = model.replace(/-\d{4}-\d\d-\d\d$/, '')
+  const known = [model, undated].find((name) => Object.hasOwn(own, name))
+  return known === undefined ? modelFacts(model, baseUrl).price : own[known]
+}
+
+/** The price at a moment, in epoch milliseconds. */
+export function priceAt(price: Price, moment: number): Price {
+  return price.at?.(moment) ?? price
 }
 
 /**
- * The price of a model by its name, also with the date of a snapshot behind it; undefined when
- * unknown.
+ * US dollars of one answer at the moment `at` (epoch milliseconds), or undefined without a price,
+ * or where not both input and output were counted. Tokens read from and written to the cache are
+ * part of the input, which alone decides on the step. Reasoning is part of the output where the
+ * provider counts it so; where it is more than the output, it was counted beside it.
  */
-export function priceOf(model: string, own: Record<string, Price> = {}): Price | undefined {
-  const base = model.replace(/-\d{4}-\d\d-\d\d$/, '')
-  for (const table of [own, PRICES]) {
-    const known = [model, base].find((name) => Object.hasOwn(table, name))
-    if (known !== undefined) return table[known]
-  }
-  return undefined
-}
-
-/**
- * US dollars of one answer, or undefined without a price, or where not both input and output were
- * counted. Cached tokens are part of the input. Reasoning is part of the output where the provider
- * counts it so; where it is more than the output, it was counted beside it.
- */
-export function costOf(usage: TokenUsage, price: Price | undefined): number | undefined {
+export function costOf(usage: TokenUsage, price: Price | undefined, at: number): number | undefined {
   const { input, output } = usage
   if (price === undefined || input === undefined || output === undefined) return undefined
+  const now = priceAt(price, at)
+  const rates = now.steps?.findLast(({ above }) => input > above) ?? now
   const cached = Math.min(usage.cached ?? 0, input)
+  const written = Math.min(usage.cacheWritten ?? 0, input - cached)
+  const hour = Math.min(usage.cacheWrittenHour ?? 0, written)
+  const write = rates.cacheWrite ?? rates.input
   const reasoning = usage.reasoning ?? 0
   const words = reasoning > output ? output : output - reasoning
   const millionths =
-    (input - cached) * price.input +
-    cached * (price.cached ?? price.input) +
-    words * price.output +
-    reasoning * (price.reasoning ?? price.output)
+    (input - cached - written) * rates.input +
+    cached * (rates.cached ?? rates.input) +
+    (written - hour) * write +
+    hour * (rates.cacheWriteHour ?? write) +
+    words * rates.output +
+    reasoning * (rates.reasoning ?? rates.output)
   return millionths / 1_000_000
 }

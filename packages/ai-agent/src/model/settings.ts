@@ -17,6 +17,7 @@ const price = z.strictObject({
   input: dollars,
   output: dollars,
   cached: dollars.optional(),
+  cacheWrite: dollars.optional(),
   reasoning: dollars.optional(),
 })
 
@@ -113,9 +114,9 @@ export function readModels(
       }
     }
     const label = one.label === undefined ? {} : { label: one.label }
-    return { baseUrl, apiKey, name: one.name, ...label, ...about(one, priceOf(one.name, own)) }
+    return { baseUrl, apiKey, name: one.name, ...label, ...about(one, priceOf(one.name, baseUrl, own)) }
   }
-  const first = { ...main, ...about(models.main ?? {}, priceOf(main.name, own)) }
+  const first = { ...main, ...about(models.main ?? {}, priceOf(main.name, main.baseUrl, own)) }
   const choices = (models.choices ?? []).map((one, place) => read(one, `choices.${place}`))
   const chosen = [first, ...choices]
   const fallbacks = (models.fallbacks ?? []).flatMap((one, place) => {

@@ -96,11 +96,27 @@ describe('budgets', () => {
 
   test('a limit in dollars holds with the price that the file has', () => {
     const env = { OPENAI_MODEL: 'home-made', SANDLOT_MAX_COST: '0.50' }
-    const { limits, models } = read(env, { prices: { 'home-made': { input: 1, output: 2 } } })
+    const { limits, models } = read(env, { prices: { 'home-made': { input: 1, output: 2, cacheWrite: 3 } } })
     expect(limits.everybody.budgets).toEqual({ cost: 0.5 })
-    expect(models?.main.price).toEqual({ input: 1, output: 2 })
-    expect(problems({ ...env, OPENAI_MODEL: 'gpt-4o' }, {})).toBe('')
+    expect(models?.main.price).toEqual({ input: 1, output: 2, cacheWrite: 3 })
   })
+
+  test.each([
+    ['gpt-4o', 'https://api.openai.com/v1'],
+    ['claude-opus-4-5', 'https://api.anthropic.com/v1'],
+    ['gemini-2.5-flash', 'https://generativelanguage.googleapis.com/v1beta/openai'],
+    ['grok-4', 'https://api.x.ai/v1'],
+  ])(
+    'a limit in dollars holds for %s without a typed price, but not at an address of our own',
+    (name, url) => {
+      const env = { OPENAI_MODEL: name, OPENAI_BASE_URL: url, SANDLOT_MAX_COST: '0.50' }
+      expect(problems(env, {})).toBe('')
+      const ours = { ...env, OPENAI_BASE_URL: 'http://127.0.0.1:8000/v1' }
+      expect(problems(ours, {})).toContain(`no price of ${name}`)
+      const choices = [{ name: 'other', baseUrl: 'https://llm.example.org/v1' }]
+      expect(problems(env, { models: { choices } })).toContain('no price of other')
+    },
+  )
 })
 
 describe('models', () => {

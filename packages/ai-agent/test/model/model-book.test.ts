@@ -92,14 +92,15 @@ async function providerOf(...answers: FakeAnswer[]) {
 
 describe('an endpoint that is added', () => {
   test('a price that is entered is what answers cost from the next message on; what is past keeps its own', async () => {
-    const usage = { prompt_tokens: 1_000_000, completion_tokens: 500_000 }
+    const prompt_tokens_details = { cache_write_tokens: 500_000 }
+    const usage = { prompt_tokens: 1_000_000, completion_tokens: 500_000, prompt_tokens_details }
     const provider = await providerOf(...[1, 2, 3].map(() => textAnswer('hello', { usage })))
     const data = newFolder()
     const one = await start(data)
     const endpoint: Endpoint = { name: 'Ours', baseUrl: provider.baseUrl, models: [{ name: 'big' }] }
     const priced = (input: number): Endpoint => ({
       ...endpoint,
-      models: [{ name: 'big', price: { input, output: 2 } }],
+      models: [{ name: 'big', price: { input, output: 2, cacheWrite: 4 } }],
     })
     const [added] = (await one.view(put(endpoint))).endpoints
     await one.says('hi')
@@ -117,7 +118,7 @@ describe('an endpoint that is added', () => {
         (await store.readEvents(id)).map((event) => metaOf(event).cost).find((cost) => cost !== undefined),
       )
     await store.close()
-    expect(costs).toEqual([undefined, 2, 4])
+    expect(costs).toEqual([undefined, 3.5, 4.5])
   })
 
   test('answers from the next prompt on in place of the demo, with its key, also after a restart; the key is never shown', async () => {
@@ -187,6 +188,20 @@ describe('an endpoint that is added', () => {
     const free = { ...endpointAt('http://127.0.0.1:1/v1'), models: [{ name: 'unheard-of' }] }
     await expect(agent.ask(put(free))).rejects.toThrow('“unheard-of” needs its prices')
     expect((await agent.view(put(endpointAt('http://127.0.0.1:1/v1', 'a')))).main.name).toBe('a')
+    const unpriced = (baseUrl: string, label: string) =>
+      put({ name: 'Theirs', baseUrl, models: [{ name: 'claude-opus-4-5', label }] })
+    await expect(agent.ask(unpriced('http://127.0.0.1:1/v1', 'ours'))).rejects.toThrow('needs its prices')
+    const { knownPrices } = await agent.view(unpriced('https://api.anthropic.com/v1', 'Opus'))
+    expect(knownPrices).toMatchObject({ a: { input: 1 }, Opus: { input: 5, output: 25, cached: 0.5 } })
+  })
+
+  test('has the price of its own address where two serve a model of the same name', async () => {
+    const agent = await start(newFolder())
+    const at = (baseUrl: string, label: string) =>
+      put({ name: label, baseUrl, models: [{ name: 'gemini-2.5-flash', label }] })
+    await agent.view(at('https://generativelanguage.googleapis.com/v1beta/openai', 'theirs'))
+    const { knownPrices } = await agent.view(at('http://127.0.0.1:1/v1', 'ours'))
+    expect(knownPrices).toEqual({ theirs: { input: 0.3, output: 2.5, cached: 0.03 } })
   })
 
   test('is an administrator’s alone', async () => {

@@ -10,8 +10,16 @@ export type WireName = z.infer<typeof wireName>
 
 const dollars = z.number().nonnegative().max(1_000_000)
 
-/** US dollars for a million tokens. `cached`: input from the provider's cache. */
-const price = z.strictObject({ input: dollars, output: dollars, cached: dollars.optional() })
+/**
+ * US dollars for a million tokens. `cached`: input from the provider's cache; `cacheWrite`: input
+ * written to it.
+ */
+const price = z.strictObject({
+  input: dollars,
+  output: dollars,
+  cached: dollars.optional(),
+  cacheWrite: dollars.optional(),
+})
 export type ModelPrice = z.infer<typeof price>
 
 const endpointModel = z.strictObject({
@@ -58,7 +66,7 @@ export const modelsView = z.object({
   configured: z.array(z.object({ name: z.string(), address: z.string(), price: price.optional() })),
   /** In the order in which they were added. */
   endpoints: z.array(endpointView),
-  /** Known prices by name, for endpoint models without a price of their own. */
+  /** Known prices by display name, for endpoint models without a price of their own. */
   knownPrices: z.record(z.string(), price),
   /** The default of chats without a choice. */
   main: z.object({ name: z.string(), demo: z.boolean() }),

@@ -217,7 +217,7 @@ function EndpointLine(props: {
         </IconButton>
       </div>
       <ul aria-label={`Models of ${name}`} className="flex flex-wrap gap-1.5">
-        {models.map(({ name: model, label = model, price = props.known[model] }) => (
+        {models.map(({ name: model, label = model, price = props.known[label] }) => (
           <li
             key={label}
             className="flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-xs [overflow-wrap:anywhere]"
