@@ -35,6 +35,7 @@ test.each(
   await form.getByLabel('Price of input').fill('0.5')
   await form.getByLabel('Price of output').fill('2')
   await form.getByLabel('Price of cached input').fill('0.05')
+  await form.getByLabel('Price of writing to the cache').fill('0.6')
   expect(await lookAt(page, name)).toEqual([])
   await form.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Ollama answers from the next message on.').waitFor()
@@ -43,7 +44,13 @@ test.each(
   expect(service.endpoints.asked.at(-1)).toEqual({
     name: 'Ollama',
     baseUrl: 'http://127.0.0.1:11434/v1',
-    models: [{ name: 'qwen3', contextWindow: 32_000, price: { input: 0.5, output: 2, cached: 0.05 } }],
+    models: [
+      {
+        name: 'qwen3',
+        contextWindow: 32_000,
+        price: { input: 0.5, output: 2, cached: 0.05, cacheWrite: 0.6 },
+      },
+    ],
     revision: 0,
     apiKey: 'sk-secret',
   })

@@ -36,6 +36,7 @@ export interface ModelDraft {
   input: string
   output: string
   cached: string
+  cacheWrite: string
 }
 
 export function emptyModel(): ModelDraft {
@@ -48,6 +49,7 @@ export function emptyModel(): ModelDraft {
     input: '',
     output: '',
     cached: '',
+    cacheWrite: '',
   }
 }
 
@@ -68,6 +70,7 @@ export function draftOf({
     input: text(price?.input),
     output: text(price?.output),
     cached: text(price?.cached),
+    cacheWrite: text(price?.cacheWrite),
   }
 }
 
@@ -79,6 +82,7 @@ export function modelOf({
   input,
   output,
   cached,
+  cacheWrite,
 }: ModelDraft): EndpointModel {
   const typed = (text: string) => (text.trim() === '' ? undefined : Number(text))
   const [cost, gain] = [typed(input), typed(output)]
@@ -91,6 +95,6 @@ export function modelOf({
     price:
       cost === undefined || gain === undefined
         ? undefined
-        : { input: cost, output: gain, cached: typed(cached) },
+        : { input: cost, output: gain, cached: typed(cached), cacheWrite: typed(cacheWrite) },
   }
 }

@@ -215,7 +215,7 @@ const PRICE = { inputMode: 'decimal', pattern: '[0-9]*[.]?[0-9]*' } as const
 
 /** Fields of a model, next to its name. `needs`: required where that one is filled in. */
 const MODEL_FIELDS: readonly (FieldProps & {
-  name: 'label' | 'contextWindow' | 'input' | 'output' | 'cached'
+  name: 'label' | 'contextWindow' | 'input' | 'output' | 'cached' | 'cacheWrite'
   needs?: 'input' | 'output'
 })[] = [
   {
@@ -237,10 +237,11 @@ const MODEL_FIELDS: readonly (FieldProps & {
     needs: 'output',
     label: 'Price of input',
     ...PRICE,
-    hint: 'US dollars for a million tokens. Empty: unknown.',
+    hint: 'US dollars for a million tokens. Empty: the published price, if one is known.',
   },
   { name: 'output', needs: 'input', label: 'Price of output', ...PRICE },
   { name: 'cached', label: 'Price of cached input', ...PRICE, hint: 'Empty: as input.' },
+  { name: 'cacheWrite', label: 'Price of writing to the cache', ...PRICE, hint: 'Empty: as input.' },
 ]
 
 function ModelRow(props: {
