@@ -18,7 +18,7 @@ describe('the main job', () => {
     const calls = [
       shell('call_slow', 'sleep 0.6; echo slow done'),
       { id: 'call_list', name: 'list_directory', args: { path: '.' } },
-      { id: 'call_echo', name: 'echo', args: { text: 'quick' } },
+      { id: 'call_echo', name: 'echo', args: { value: 'quick' } },
     ]
     const { requests } = script(toolCalls(calls), textAnswer('All three are done.'))
     await ada.say('do three things')
@@ -161,10 +161,10 @@ describe('the main job', () => {
     const { requests } = script(
       toolCalls([
         { id: 'bad_json', name: 'echo', args: '{"text": ' },
-        { id: 'bad_shape', name: 'read_file', args: { file: 'x' } },
+        { id: 'bad_shape', name: 'read_file', args: { name: 'x' } },
         { id: 'no_tool', name: 'run_shel_command', args: { command: 'true' } },
         { id: 'outside', name: 'read_file', args: { path: '../etc/passwd' } },
-        { id: 'good', name: 'echo', args: { text: 'undisturbed' } },
+        { id: 'good', name: 'echo', args: { value: 'undisturbed' } },
       ]),
       textAnswer('Four went wrong.'),
     )

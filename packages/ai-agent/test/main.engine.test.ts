@@ -20,7 +20,7 @@ const modelEnv = (provider: { baseUrl: string }) => ({
 })
 
 const YOLO = { _meta: { sandlot: { user: { id: 'u_ada' }, mode: 'yolo' } } }
-const echo = (id: string) => ({ id, name: 'echo', args: { text: id } })
+const echo = (id: string) => ({ id, name: 'echo', args: { value: id } })
 
 async function newSession(one: SocketClient): Promise<string> {
   const { sessionId } = await one.request(methods.agent.session.new, {

@@ -156,7 +156,7 @@ describe('events', () => {
     await batch.run([
       call('a', 'change', { say: 'x' }),
       call('p', 'update_plan', { entries: [{ content: 'x', status: 'pending' }] }),
-      call('e', 'echo', { text: 't' }),
+      call('e', 'echo', { value: 't' }),
     ])
     for (const event of batch.events) {
       expect(sessionEvent.parse(event)).toEqual(event)
@@ -208,12 +208,12 @@ describe('events', () => {
   test('an announcement has what the model sent, also when it is unusable', async () => {
     const { batch } = setup()
     await batch.run([
-      { id: 'a', name: 'echo', args: '{"text":"hi"}' },
+      { id: 'a', name: 'echo', args: '{"value":"hi"}' },
       { id: 'b', name: 'write_file', args: '{"path":"a.txt","content":"half', invalid: 'truncated' },
       { id: 'c', name: 'read_file', args: { path: 'src/a.ts', offset: 3 } },
     ])
     expect(batch.log.filter((event) => event.sessionUpdate === 'tool_call')).toMatchObject([
-      { name: 'echo', title: 'Echo', kind: 'other', status: 'pending', rawInput: { text: 'hi' } },
+      { name: 'echo', title: 'Echo', kind: 'other', status: 'pending', rawInput: { value: 'hi' } },
       {
         name: 'write_file',
         title: 'Write a file',

@@ -217,7 +217,7 @@ export const SCRIPTS: readonly CrashScript[] = [
       if (last.includes(SUMMARY_REQUEST.slice(0, 60))) return textAnswer('The summary.', { pieceLength: 4 })
       if (JSON.stringify(messages).includes('The summary.')) return textAnswer('That is all of it.')
       return assistants < 4
-        ? toolCalls([call(`c_${assistants}`, 'echo', { text: `${assistants} ${'words '.repeat(700)}` })])
+        ? toolCalls([call(`c_${assistants}`, 'look', { key: `${assistants} ${'words '.repeat(700)}` })])
         : errorAnswer(400, { error: { message: 'This model has a maximum context length of 4096 tokens' } })
     },
     client: ({ send }) => send('r1', 'go'),

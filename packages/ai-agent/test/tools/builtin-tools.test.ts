@@ -342,6 +342,26 @@ describe('the others', () => {
   })
 
   test('echo', async () => {
-    expect(text(await batch.call('echo', { text: 'hi' }))).toBe('hi')
+    const now = Date.UTC(2026, 10, 29, 12)
+    batch = new TestBatch({ now: () => now })
+    const digits = '{"id":12345678901234567890,"é":[1e400,null]}'
+    const sent: [string, string, number][] = [
+      ['"hé"', 'string', 5],
+      ['5', 'number', 1],
+      ['1234567890123456789.5', 'number', 21],
+      ['"5"', 'string', 3],
+      ['false', 'boolean', 5],
+      ['null', 'null', 4],
+      ['[[]]', 'array', 4],
+      [digits, 'object', Buffer.byteLength(digits)],
+    ]
+    for (const [json, type, bytes] of sent) {
+      const [outcome] = await batch.run([{ id: json, name: 'echo', args: `{"value":${json}}` }])
+      expect(outcome).toMatchObject({
+        forModel: `{"value":${json},"type":"${type}","bytes":${bytes},"receivedAt":"2026-11-29T12:00:00.000Z"}`,
+        data: { type, bytes, receivedAt: '2026-11-29T12:00:00.000Z' },
+      })
+    }
+    expect(text(await batch.call('echo', { text: 'hi' }))).toMatch(/value: is missing.*no argument "text"/s)
   })
 })

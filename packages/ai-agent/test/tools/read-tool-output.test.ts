@@ -84,8 +84,8 @@ describe('read_tool_output', () => {
   })
 
   test('what is wrong is said: another id, a line that is not there, a bad pattern', async () => {
-    await batch.call('echo', { text: 'hi' }, 'long')
-    expect(text(await read({}))).toBe('1\thi')
+    await batch.call('echo', { value: 'hi' }, 'long')
+    expect(text(await read({}))).toMatch(/^1\t\{"value":"hi",/)
     expect(await read({ call_id: 'nope' })).toMatchObject({
       reason: 'invalid_arguments',
       forModel: expect.stringMatching(/no call with the id "nope"\. The last that ended are: long/),

@@ -41,6 +41,7 @@ describe('registry', () => {
       'edit_file',
       'list_directory',
       'ask_user',
+      'echo',
     ])
   })
 

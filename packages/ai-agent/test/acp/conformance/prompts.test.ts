@@ -171,7 +171,7 @@ overBothWires((its) => {
       [[textAnswer('Hi.')], 'end_turn'],
       [[textAnswer('Half of', { finish: 'length' })], 'max_tokens'],
       [
-        ['s1', 's2', 's3'].map((id) => toolCalls([{ id, name: 'echo', args: { text: id } }])),
+        ['s1', 's2', 's3'].map((id) => toolCalls([{ id, name: 'echo', args: { value: id } }])),
         'max_turn_requests',
       ],
       [[textAnswer('', { finish: 'content_filter' })], 'refusal'],

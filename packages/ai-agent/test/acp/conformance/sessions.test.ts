@@ -118,7 +118,7 @@ overBothWires((its, wire) => {
 
   test('session/load: the whole conversation again, all of it before the response', async () => {
     its.provider.add(
-      toolCalls([{ id: 'e1', name: 'echo', args: { text: 'x' } }], { text: 'Look:' }),
+      toolCalls([{ id: 'e1', name: 'echo', args: { value: 'x' } }], { text: 'Look:' }),
       textAnswer('Done.'),
     )
     const sessionId = await newSession(its.client)

@@ -32,7 +32,7 @@ overBothWires((its) => {
     its.provider.add(
       toolCalls([
         { id: 'r1', name: 'read_file', args: { path: 'src/a.ts' } },
-        { id: 'r2', name: 'echo', args: { text: 'said' } },
+        { id: 'r2', name: 'echo', args: { value: 'said' } },
       ]),
       textAnswer('ok'),
     )
@@ -50,9 +50,10 @@ overBothWires((its) => {
     })
     expect(of('r1').at(-1)).toMatchObject({ sessionUpdate: 'tool_call_update', status: 'failed' })
     expect(of('r2').map((update) => update.status)).toEqual(['pending', 'in_progress', 'completed'])
+    const said: unknown = expect.stringContaining('"value":"said"')
     expect(of('r2').at(-1)).toMatchObject({
-      rawOutput: { forModel: 'said' },
-      content: [{ type: 'content', content: { type: 'text', text: 'said' } }],
+      rawOutput: { forModel: said, data: { value: 'said', type: 'string', bytes: 6 } },
+      content: [{ type: 'content', content: { type: 'text', text: said } }],
     })
   })
 

@@ -41,7 +41,7 @@ describe('settle', () => {
         policies: (settings) =>
           createPolicies(settings).toSpliced(place, 0, thrower(new TypeError('secret text'))),
       })
-      const outcome = await batch.call('echo', { text: 'x' }, 'a')
+      const outcome = await batch.call('echo', { value: 'x' }, 'a')
       expect(outcome).toMatchObject({ status: 'failed', reason: 'tool_error' })
       expect(outcome.forModel).not.toContain('secret')
       expect(batch.log.filter(isOutcome)).toHaveLength(1)
@@ -71,7 +71,7 @@ describe('settle', () => {
           },
         }),
     })
-    expect(await batch.call('echo', { text: 'x' })).toMatchObject({ status: 'failed', reason: 'tool_error' })
+    expect(await batch.call('echo', { value: 'x' })).toMatchObject({ status: 'failed', reason: 'tool_error' })
     expect(batch.log.filter(isOutcome)).toHaveLength(1)
   })
 
@@ -94,20 +94,20 @@ test('a hook is a policy: it sees every call, may end it, and is told how it end
   const seen: string[] = []
   const hook: Policy = (next) =>
     async function* hooked(call, ctx) {
-      if (call.args['text'] === 'never') throw new ToolError('denied', 'The hook said no.')
+      if (call.args['value'] === 'never') throw new ToolError('denied', 'The hook said no.')
       let ended = 'thrown'
       try {
         const outcome = yield* next(call, ctx)
         ended = outcome.status
         return outcome
       } finally {
-        seen.push(`${call.name} ${String(call.args['text'])}: ${ended}`)
+        seen.push(`${call.name} ${String(call.args['value'])}: ${ended}`)
       }
     }
   // After settle and metrics, so that its refusal is an outcome and counted.
   const batch = new TestBatch({ policies: (settings) => createPolicies(settings).toSpliced(2, 0, hook) })
-  const calls = ['one', 'never', 'two'].map((text, n) => ({ id: `c${n}`, name: 'echo', args: { text } }))
-  const outcomes = await batch.run([...calls, { id: 'c3', name: 'echo', args: { text: 3, more: 1 } }])
+  const calls = ['one', 'never', 'two'].map((value, n) => ({ id: `c${n}`, name: 'echo', args: { value } }))
+  const outcomes = await batch.run([...calls, { id: 'c3', name: 'echo', args: { value: 3, more: 1 } }])
   expect(outcomes.map(reasonOf)).toEqual(['completed', 'denied', 'completed', 'invalid_arguments'])
   expect(outcomes[1]?.forModel).toContain('The hook said no.')
   expect(seen.toSorted()).toEqual(['echo 3: thrown', 'echo one: completed', 'echo two: completed'])
@@ -118,8 +118,8 @@ describe('metrics', () => {
   test('every call is counted, and the log says nothing of what went in or came out', async () => {
     const batch = new TestBatch({ mode: 'manual', tools: [...builtinTools(), tool('t', {})] })
     await batch.run([
-      { id: 'a', name: 'echo', args: { text: 'SECRET' } },
-      { id: 'b', name: 'echo', args: { txet: 'SECRET' } },
+      { id: 'a', name: 'echo', args: { value: 'SECRET' } },
+      { id: 'b', name: 'echo', args: { valeu: 'SECRET' } },
       { id: 'c', name: 'SECRET', args: {} },
       { id: 'd', name: 't', args: {} },
       { id: 'e', name: 'echo', args: 'SECRET' },
@@ -233,7 +233,7 @@ describe('validate', () => {
   })
 
   test('a missing argument', async () => {
-    expect((await batch.call('echo', {})).forModel).toContain('- text: ')
+    expect((await batch.call('echo', {})).forModel).toContain('- value: ')
   })
 
   test('numbers, booleans and lists that came as text are read, and the result says so', async () => {
@@ -285,7 +285,7 @@ describe('validate', () => {
 
   test('names of prototypes are just unknown arguments', async () => {
     const outcome = await batch.run([
-      { id: 'p', name: 'echo', args: '{"text":"x","__proto__":{"a":1},"constructor":1}' },
+      { id: 'p', name: 'echo', args: '{"value":"x","__proto__":{"a":1},"constructor":1}' },
     ])
     expect(outcome).toMatchObject([{ status: 'failed', reason: 'invalid_arguments' }])
   })
