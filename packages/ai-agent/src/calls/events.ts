@@ -6,6 +6,7 @@ import { makeMeta, type MetaFields } from '@sandlot/shared/chat/event-meta'
 import { failureFields } from '@sandlot/shared/chat/reasons'
 import { makeSandlotEvent, type SessionEvent } from '@sandlot/shared/chat/events'
 import { toolLocation } from '@sandlot/shared/chat/call'
+import type { WrittenNames } from '../tools/argument-aliases.ts'
 import { type ToolCall, type ToolOutcome, type ToolTitle, type ToolUpdate, idOf } from '../tools/tool.ts'
 import type { Log } from '../log.ts'
 
@@ -18,14 +19,18 @@ export interface CallStamp {
 
 const TITLE_LENGTH = 300
 
-/**
- * The call as the model made it, settled, before anything runs. `rawInput`: its arguments as they
- * came.
- */
+interface AnnouncedCall {
+  call: ToolCall
+  /** Its arguments as they came, under their true names. */
+  rawInput: unknown
+  /** The aliases that the model wrote. */
+  written: WrittenNames | undefined
+  stamp: CallStamp
+}
+
+/** The call as the model made it, settled, before anything runs. `at`: epoch milliseconds. */
 export function announcedEvent(
-  call: ToolCall,
-  rawInput: unknown,
-  stamp: CallStamp,
+  { call, rawInput, written, stamp }: AnnouncedCall,
   log: Log,
   at: number,
 ): SessionEvent {
@@ -40,7 +45,7 @@ export function announcedEvent(
     status: 'pending',
     rawInput,
     locations: about.locations,
-    _meta: makeMeta(fieldsOf(stamp), at),
+    _meta: makeMeta({ ...fieldsOf(stamp), forProvider: written && { names: written } }, at),
   }
 }
 

@@ -7,6 +7,7 @@ import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { mergeGenerators } from '@sandlot/shared/async/streams'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { z } from 'zod'
+import type { WrittenNames } from '../tools/argument-aliases.ts'
 import { applyPolicies } from './policies/index.ts'
 import { createCallSecrets, type CallSecrets } from '../people/call-secrets.ts'
 import { SHUTDOWN, ToolError } from '../tools/tool-error.ts'
@@ -29,7 +30,6 @@ import { cleanOutcome, validateOutcome, shortenOutcome, sanitizeUpdate } from '.
 import {
   ToolRequestAdapter,
   isRefused,
-  rawArguments,
   type AdaptedToolRequest,
   type RawToolCall,
 } from './tool-request-adapter.ts'
@@ -56,6 +56,7 @@ interface ScheduledCall {
   call: ToolCall
   stamp: CallStamp
   rawInput: unknown
+  written: WrittenNames | undefined
   announcedAt: number
   settled: PromiseWithResolvers<void>
   secrets: CallSecrets
@@ -72,9 +73,8 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
   return {
     async *run(calls, ctx) {
       const batch = scheduleAll(calls, ctx)
-      for (const { call, rawInput, stamp } of batch) {
-        if (!ctx.before.announced(stamp.callId))
-          yield announcedEvent(call, rawInput, stamp, ctx.log, ctx.now())
+      for (const scheduled of batch) {
+        if (!ctx.before.announced(scheduled.stamp.callId)) yield announcedEvent(scheduled, ctx.log, ctx.now())
       }
       // A consumer that stops reading ends no command: the calls detach from what they run, as at a
       // shutdown.
@@ -101,16 +101,16 @@ export function createScheduler(parts: SchedulerParts): ToolScheduler {
 
 function scheduleAll(calls: readonly RawToolCall[], ctx: BatchContext): ScheduledCall[] {
   const announcedAt = performance.now()
-  return new ToolRequestAdapter(ctx.tools).normalizeBatch(calls).map((request, index) => {
+  return new ToolRequestAdapter(ctx.tools).normalizeBatch(calls).map(({ written, ...request }) => {
     const tool = ctx.tools.getTool(request.name)
     const call = isRefused(request) || tool === undefined ? refusedCall(request, tool) : { ...request, tool }
-    const raw = calls[index]
     return {
       // Its arguments are the tool's own: what it changes in them stays as the model said it, in
       // the log and to the model.
       call: { ...call, args: structuredClone(call.args) },
       stamp: { callId: call.callId, promptId: ctx.ids.promptId, turn: ctx.ids.turn },
-      rawInput: isRefused(request) && raw !== undefined ? (rawArguments(raw) ?? {}) : call.args,
+      rawInput: request.args,
+      written,
       announcedAt,
       secrets: createCallSecrets(ctx.secret?.bind(ctx)),
       settled: Promise.withResolvers<void>(),

@@ -8,6 +8,7 @@ import { argumentsProblem, kindProblem, readWholeArguments } from '../model/argu
 import { toolNamed } from '../model/call-names.ts'
 import { isObject } from '../model/json.ts'
 import { NO_PROGRESS } from '../history/no-progress.ts'
+import { resolveAliases, type WrittenNames } from '../tools/argument-aliases.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import { type NormalizedToolRequest, type Tool, idOf } from '../tools/tool.ts'
 
@@ -32,13 +33,16 @@ export interface RawToolCall {
 interface RefusedToolRequest {
   callId: string
   name: string
+  /** Under their true names where they could be read; otherwise as they came. */
+  args: unknown
   refusal: {
     reason: Extract<FailureReason, 'invalid_arguments' | 'unknown_tool' | 'no_progress'>
     message: string
   }
 }
 
-export type AdaptedToolRequest = NormalizedToolRequest | RefusedToolRequest
+/** `written`: the aliases of arguments that the model wrote. */
+export type AdaptedToolRequest = (NormalizedToolRequest | RefusedToolRequest) & { written?: WrittenNames }
 
 export function isRefused(request: AdaptedToolRequest): request is RefusedToolRequest {
   return 'refusal' in request
@@ -58,22 +62,24 @@ export class ToolRequestAdapter {
   }
 
   normalize(call: RawToolCall): AdaptedToolRequest {
-    const request = { callId: call.id, name: call.name }
+    const tool = this.#toolOf(call.name)
+    const raw = rawArguments(call)
+    const read = call.invalid === undefined ? argumentsOf(raw) : { problem: invalidText(call.invalid, raw) }
+    const named = tool === undefined || 'problem' in read ? read : resolveAliases(tool.input, read.args)
+    const name = tool?.name ?? call.name
+    const asked = { callId: call.id, name, ...('problem' in named ? { args: raw ?? {} } : named) }
     // First: that there is no such tool has been said before, and did not help.
     if (call.noProgress === true)
-      return { ...request, refusal: { reason: 'no_progress', message: NO_PROGRESS } }
-    const tool = this.#toolOf(call.name)
+      return { ...asked, refusal: { reason: 'no_progress', message: NO_PROGRESS } }
     if (tool === undefined) {
       const names = this.#registry.listTools().map((tool) => tool.name)
-      return { ...request, refusal: { reason: 'unknown_tool', message: unknownToolText(call.name, names) } }
+      return { ...asked, refusal: { reason: 'unknown_tool', message: unknownToolText(call.name, names) } }
     }
-    const raw = rawArguments(call)
-    const args = call.invalid === undefined ? argumentsOf(raw) : { problem: invalidText(call.invalid, raw) }
-    if ('problem' in args) {
-      const message = `${args.problem} Nothing was run.`
-      return { ...request, refusal: { reason: 'invalid_arguments', message } }
+    if ('problem' in named) {
+      const message = `${named.problem} Nothing was run.`
+      return { ...asked, refusal: { reason: 'invalid_arguments', message } }
     }
-    return { callId: call.id, name: tool.name, args: args.args }
+    return { callId: call.id, name, ...named }
   }
 
   /** Most names are exact, which costs no look at the others. */
@@ -95,7 +101,7 @@ const INVALID_TEXT = {
 } as const
 
 /** The arguments as they came, from whichever of the four names has them. */
-export function rawArguments(call: RawToolCall): unknown {
+function rawArguments(call: RawToolCall): unknown {
   return call.args ?? call.parameters ?? call.input ?? call.arguments
 }
 

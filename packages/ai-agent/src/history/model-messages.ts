@@ -23,6 +23,7 @@ import type {
 import type { SandlotMeta } from '@sandlot/shared/chat/event-meta'
 import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import type { Author } from '@sandlot/shared/chat/shares'
+import { asWritten } from '../tools/argument-aliases.ts'
 import { truncateToolOutput } from '../tools/output/truncate-output.ts'
 import { growingFold } from './growing-fold.ts'
 
@@ -138,7 +139,10 @@ function isAnswer(message: ModelMessage | undefined): boolean {
 }
 
 function assistantMessage(turn: Turn, { stored, refused }: Reader): AssistantMessage {
-  const calls = turn.calls.map(({ call }) => modelCallOf(call))
+  const calls = turn.calls.map(({ call }) => ({
+    ...modelCallOf(call),
+    args: asWritten(call.rawInput, metaOf(call).forProvider?.names),
+  }))
   const message: AssistantMessage = { role: 'assistant', content: turn.text, calls }
   const { items, output = '' } = turn.replay ?? {}
   const replay = items ?? stored?.get(output)
@@ -421,7 +425,7 @@ export function isEmpty(turn: Turn): boolean {
   return turn.calls.length === 0 && turn.text.trim() === ''
 }
 
-/** The call as the model made it, from its announcement. */
+/** The call from its announcement, with the true names of its arguments. */
 export function modelCallOf(call: EventOf<'tool_call'>): ModelCall {
   const { forProvider } = metaOf(call)
   return {

@@ -39,6 +39,7 @@ import {
   BLOCKED_TEXT,
   poisonText,
 } from './endings.ts'
+import { ToolRequestAdapter } from '../calls/tool-request-adapter.ts'
 import { callRefusal, endBeforeRequest } from './stop-conditions.ts'
 import { askModel, modelOf, type Asked } from './ask-model.ts'
 import { withdrawCutOff } from './streamed-answer.ts'
@@ -172,7 +173,8 @@ async function* runTurn(
   const whole = logged ?? calls
   const before = turnsSinceLastUserMessage(ctx.log(), ctx.promptId).filter(({ number }) => number < turn)
   // Decided from the log, so that a restart in the middle of the turn decides the same.
-  const noProgress = makeNoProgress(before, whole)
+  const named = logged ?? new ToolRequestAdapter(batch.tools).normalizeBatch(calls)
+  const noProgress = makeNoProgress(before, named)
   const running = ctx.runCalls(
     noProgress ? calls.map((call) => ({ ...call, noProgress })) : [...calls],
     batch,
@@ -244,6 +246,7 @@ function answerGroup({ settled, requestDigest }: Answer, more: readonly SessionE
 function withProviderFields(event: SessionEvent, call: ModelCall | undefined): SessionEvent {
   if (call === undefined || (call.replay === undefined && call.invalid === undefined)) return event
   const forProvider = {
+    ...metaOf(event).forProvider,
     call: call.replay,
     invalid: call.invalid,
   }

@@ -63,6 +63,11 @@ const forProvider = z.object({
   call: z.record(z.string(), z.unknown()).optional(),
   /** On `tool_call`: why its arguments must not be executed. */
   invalid: z.enum(['truncated', 'malformed', 'not_object']).optional(),
+  /**
+   * On `tool_call`: the names of arguments that the model wrote instead of the true ones, by the
+   * path of the true name (`edits.0.old_text`).
+   */
+  names: z.record(z.string(), z.string()).optional(),
 })
 
 /** Waiting times of a prompt, in milliseconds. After a restart: measured since. */

@@ -1,5 +1,6 @@
 import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
+import { FILE_ALIASES, withAliases } from '../argument-aliases.ts'
 import { ToolError } from '../tool-error.ts'
 import { defineTool, type CallContext, type ToolOutcome } from '../tool.ts'
 import { diffContent } from '../file-diff.ts'
@@ -21,6 +22,18 @@ const edit = {
     .default(false)
     .describe('Replace every place; otherwise old_text must be there exactly once.'),
 }
+/** Claude Code and Gemini CLI; opencode; pi; Anthropic's text editor. */
+const EDIT_ALIASES = {
+  old_string: 'old_text',
+  new_string: 'new_text',
+  oldString: 'old_text',
+  newString: 'new_text',
+  oldText: 'old_text',
+  newText: 'new_text',
+  old_str: 'old_text',
+  new_str: 'new_text',
+  replaceAll: 'replace_all',
+} as const
 const input = z.strictObject({
   path: z
     .string()
@@ -30,7 +43,7 @@ const input = z.strictObject({
   new_text: edit.new_text.optional(),
   replace_all: edit.replace_all,
   edits: z
-    .array(z.strictObject(edit))
+    .array(withAliases(z.strictObject(edit), EDIT_ALIASES))
     .min(1)
     .max(100)
     .optional()
@@ -47,7 +60,7 @@ export const editFile = defineTool({
     'Replaces a piece of text in a file of the workspace. old_text must match exactly and be unique: give some lines round the change. Read the file first. ' +
     'A file that was changed since you read it is not edited.',
   kind: 'edit',
-  input,
+  input: withAliases(input, { ...FILE_ALIASES, ...EDIT_ALIASES }),
   output: z.strictObject({ path: z.string(), replaced: z.int(), hash: contentHashSchema }),
   readOnly: false,
   runs: { repeatable: true, timeoutMs: 5000 },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DIRECTORY_ALIASES, withAliases } from '../argument-aliases.ts'
 import { ToolError } from '../tool-error.ts'
 import { defineTool, textArg } from '../tool.ts'
 import { pageRoom } from '../output/line-page.ts'
@@ -30,7 +31,7 @@ export const glob = defineTool({
   description:
     'Finds files of the workspace by a pattern of their path, sorted. What .gitignore leaves out, .git and .tool-outputs are left out.',
   kind: 'search',
-  input,
+  input: withAliases(input, DIRECTORY_ALIASES),
   readOnly: true,
   runs: { timeoutMs: 30_000 },
   title: (args) => ({

@@ -1,5 +1,6 @@
 import type { FileStat } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
+import { DIRECTORY_ALIASES, withAliases } from '../argument-aliases.ts'
 import { ToolError } from '../tool-error.ts'
 import { defineTool } from '../tool.ts'
 import { grouped, truncateToolOutput } from '../output/truncate-output.ts'
@@ -23,7 +24,7 @@ export const listDirectory = defineTool({
     'Lists what is directly in a directory of the workspace: names in order, a slash after directories, sizes of files. ' +
     'For files further down use glob.',
   kind: 'read',
-  input,
+  input: withAliases(input, DIRECTORY_ALIASES),
   output: z.strictObject({ entries: z.int() }),
   readOnly: true,
   runs: { timeoutMs: 5000 },

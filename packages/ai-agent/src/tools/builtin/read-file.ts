@@ -1,6 +1,7 @@
 import { MAX_IMAGE_BYTES } from '@sandlot/shared/chat/images'
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
+import { FILE_ALIASES, withAliases } from '../argument-aliases.ts'
 import { ToolError } from '../tool-error.ts'
 import { defineTool, type ToolOutcome } from '../tool.ts'
 import { beginsLikeImage, checkImage } from '../image-content.ts'
@@ -59,7 +60,7 @@ export const readFile = defineTool({
     'Reads a text file of the workspace. Each line begins with its number and a tab, which are not part of the file. A long ' +
     'file comes in pages: the notice at the end says with which offset to go on. PNG, JPEG, GIF and WebP files are shown as images.',
   kind: 'read',
-  input,
+  input: withAliases(input, FILE_ALIASES),
   output,
   readOnly: true,
   runs: { timeoutMs: 5000 },

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
+import { JOB_ALIASES, withAliases } from '../argument-aliases.ts'
 import { createTerminalCleaner } from '../output/ansi-text.ts'
 import { findJob } from '../background/find-job.ts'
 import { type JobState, endWords, jobState } from '../background/job-state.ts'
@@ -49,7 +50,7 @@ export const readOutput = defineTool({
   description:
     'Shows what a background command has printed since it was last looked at, and whether it still runs. Waits for more where wait_ms says so.',
   kind: 'read',
-  input,
+  input: withAliases(input, JOB_ALIASES),
   output: seenData.optional(),
   readOnly: true,
   runs: { timeoutMs: MAX_WAIT_MS + 10_000 },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { withAliases } from '../argument-aliases.ts'
 import type { RefusedHost } from '@sandlot/sandbox/sandbox'
 import { logPath, nextJobId, startedData } from '../background/jobs.ts'
 import {
@@ -74,7 +75,15 @@ export const runShellCommand = defineTool({
     `It starts in the folder of this chat, in ${WORKSPACE}, whose files are kept; later calls go on in the directory where the last one stopped, with its exported variables (other variables, functions and options are not kept). There is no terminal and no input: ` +
     'use flags that do not ask (such as -y). Long output is cut in the middle and the notice says where all of it is.',
   kind: 'execute',
-  input,
+  input: withAliases(input, {
+    cmd: 'command',
+    workdir: 'cwd',
+    working_directory: 'cwd',
+    dir_path: 'cwd',
+    directory: 'cwd',
+    run_in_background: 'background',
+    is_background: 'background',
+  }),
   output,
   readOnly: false,
   runs: {

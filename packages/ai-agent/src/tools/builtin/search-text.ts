@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DIRECTORY_ALIASES, FILE_ALIASES, withAliases } from '../argument-aliases.ts'
 import { defineTool, textArg } from '../tool.ts'
 import { pageRoom } from '../output/line-page.ts'
 import { SEARCH_FLAGS, pagedSearch, searchOutcome } from '../ripgrep.ts'
@@ -41,7 +42,15 @@ export const searchText = defineTool({
     'Finds lines in the text files of the workspace by a regular expression or a literal text. Each result is path:line number:line, ' +
     'with context path-line number-line. Ignored and binary files are left out.',
   kind: 'search',
-  input,
+  input: withAliases(input, {
+    ...FILE_ALIASES,
+    ...DIRECTORY_ALIASES,
+    include: 'glob',
+    include_pattern: 'glob',
+    max_results: 'limit',
+    '-i': 'ignore_case',
+    '-C': 'context',
+  }),
   readOnly: true,
   runs: { timeoutMs: 30_000 },
   title: (args) => ({

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { JOB_ALIASES, withAliases } from '../argument-aliases.ts'
 import { findJob } from '../background/find-job.ts'
 import { endWords, jobState } from '../background/job-state.ts'
 import { seenData } from '../background/jobs.ts'
@@ -18,7 +19,7 @@ export const stop = defineTool({
   name: 'stop',
   description: 'Ends a background command of this conversation and everything that it has started.',
   kind: 'execute',
-  input,
+  input: withAliases(input, JOB_ALIASES),
   output: seenData,
   readOnly: false,
   // It can only end what this conversation was allowed to start, and twice is as good as once.

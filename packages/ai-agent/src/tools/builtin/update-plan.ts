@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { withAliases } from '../argument-aliases.ts'
 import { defineTool } from '../tool.ts'
 
 const entry = z.strictObject({
@@ -6,8 +7,12 @@ const entry = z.strictObject({
   status: z.enum(['pending', 'in_progress', 'completed']).describe('How far this step is.'),
   priority: z.enum(['high', 'medium', 'low']).default('medium').describe('How much it matters.'),
 })
+// Codex has `plan` of `step`, Claude Code and Gemini CLI `todos`.
 const input = z.strictObject({
-  entries: z.array(entry).max(50).describe('All steps of the plan, in order, also the finished ones.'),
+  entries: z
+    .array(withAliases(entry, { step: 'content' }))
+    .max(50)
+    .describe('All steps of the plan, in order, also the finished ones.'),
 })
 
 export const updatePlan = defineTool({
@@ -16,7 +21,7 @@ export const updatePlan = defineTool({
     'Shows the user your plan for a task of several steps, and how far you are. Send the complete list each time; it replaces ' +
     'the one before. Have one step in progress at a time, and mark each as completed as soon as it is done.',
   kind: 'think',
-  input,
+  input: withAliases(input, { plan: 'entries', todos: 'entries' }),
   // Changes what the user sees, nothing in the workspace.
   readOnly: true,
   runs: {

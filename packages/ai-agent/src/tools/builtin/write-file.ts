@@ -1,5 +1,6 @@
 import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
+import { FILE_ALIASES, withAliases } from '../argument-aliases.ts'
 import { ToolError } from '../tool-error.ts'
 import { defineTool } from '../tool.ts'
 import { diffContent } from '../file-diff.ts'
@@ -26,7 +27,12 @@ export const writeFile = defineTool({
   description:
     'Writes a file of the workspace, new or over an existing one, as UTF-8 text. The content is the whole file; to change a part of an existing file use edit_file.',
   kind: 'edit',
-  input,
+  input: withAliases(input, {
+    ...FILE_ALIASES,
+    file_content: 'content',
+    file_text: 'content',
+    contents: 'content',
+  }),
   output: z.strictObject({ path: z.string(), bytes: z.int(), created: z.boolean(), hash: contentHashSchema }),
   readOnly: false,
   runs: { repeatable: true, timeoutMs: 5000 },
