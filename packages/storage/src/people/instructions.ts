@@ -1,4 +1,4 @@
-/** Users' own instructions to the agent: one text each. */
+/** Users' own instructions to the agent, and the last texts of those in their workspaces. */
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Kysely } from 'kysely'
 import { inTransaction } from '../audit/audit.ts'
@@ -7,8 +7,10 @@ import type { SessionsSchema } from '../tables/sessions.ts'
 export interface InstructionRows {
   /** Empty when there is none. */
   get(userId: string): Promise<string>
-  /** An empty text removes it. */
   put(userId: string, text: string, at: number, audit?: NewAudit): Promise<void>
+  /** Last texts of instruction files in the user's workspace, as JSON; empty: none. */
+  files(userId: string): Promise<string>
+  putFiles(userId: string, files: string, at: number): Promise<void>
 }
 
 export function storedInstructions(db: Kysely<SessionsSchema>): InstructionRows {
@@ -23,16 +25,27 @@ export function storedInstructions(db: Kysely<SessionsSchema>): InstructionRows 
     },
     put: (userId, text, at, audit) =>
       inTransaction(db, audit, async (trx) => {
-        if (text === '') {
-          await trx.deleteFrom('instructions').where('user_id', '=', userId).execute()
-          return
-        }
         await trx
           .insertInto('instructions')
           .values({ user_id: userId, text, updated_at: at })
           .onConflict((conflict) => conflict.column('user_id').doUpdateSet({ text, updated_at: at }))
           .execute()
       }),
+    async files(userId) {
+      const row = await db
+        .selectFrom('instructions')
+        .select('files')
+        .where('user_id', '=', userId)
+        .executeTakeFirst()
+      return row?.files ?? ''
+    },
+    async putFiles(userId, files, at) {
+      await db
+        .insertInto('instructions')
+        .values({ user_id: userId, text: '', updated_at: at, files })
+        .onConflict((conflict) => conflict.column('user_id').doUpdateSet({ files }))
+        .execute()
+    },
   }
 }
 
@@ -43,4 +56,8 @@ export async function addInstructions(db: Kysely<unknown>): Promise<void> {
     .addColumn('text', 'text', (column) => column.notNull())
     .addColumn('updated_at', 'bigint', (column) => column.notNull())
     .execute()
+}
+
+export async function addInstructionFiles({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('instructions').addColumn('files', 'text').execute()
 }

@@ -7,7 +7,7 @@ import type { Migrations } from '../database/database.ts'
 import { dialectOf } from '../database/dialect.ts'
 import { addCommits } from '../database/known-commits.ts'
 import { addAgentSettings } from '../people/agent-settings.ts'
-import { addInstructions } from '../people/instructions.ts'
+import { addInstructionFiles, addInstructions } from '../people/instructions.ts'
 import { addMcpServers } from '../people/mcp-servers.ts'
 import { addModelEndpoints } from '../people/model-endpoints.ts'
 import { addPeople, addRemovedPeople, addRolesOfPeople } from '../people/people.ts'
@@ -56,6 +56,7 @@ export const sessionsMigrations: Migrations = {
   '045_postgres': forPostgres,
   '047_run_teams': addRunTeams,
   '048_replica_engine': addReplicaEngine,
+  '049_instruction_files': addInstructionFiles,
 }
 
 async function addReplicasAndChanges(db: Kysely<unknown>): Promise<void> {

@@ -209,9 +209,12 @@ interface SecretsTable {
 
 interface InstructionsTable {
   user_id: string
+  /** Empty: none. */
   text: string
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, of `text`. */
   updated_at: number
+  /** JSON: last texts of instruction files in their workspace. Null: none. */
+  files: string | null
 }
 
 interface PeopleTable {

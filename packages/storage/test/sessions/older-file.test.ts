@@ -79,3 +79,29 @@ test('from before roles and settings: addresses stay, and settings begin empty a
     rmSync(folder, { recursive: true })
   }
 })
+
+test('from before instruction files: a text stays, has none, and can have some', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-older-'))
+  try {
+    const path = join(folder, 'sessions.db')
+    const before = Object.entries(sessionsMigrations).filter(([name]) => name < '049')
+    const old = await openWriter<{ instructions: { user_id: string; text: string; updated_at: number } }>(
+      path,
+      Object.fromEntries(before),
+    )
+    await old.db
+      .insertInto('instructions')
+      .values({ user_id: 'ann', text: 'Be brief.', updated_at: 1 })
+      .execute()
+    await old.close()
+
+    const { instructions, close } = await openSessionStore(path)
+    const both = async () => [await instructions.get('ann'), await instructions.files('ann')]
+    expect(await both()).toEqual(['Be brief.', ''])
+    await instructions.putFiles('ann', '[]', 2)
+    expect(await both()).toEqual(['Be brief.', '[]'])
+    await close()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})

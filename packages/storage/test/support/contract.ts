@@ -75,6 +75,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         await store.rules.add(user, { ...rule, id: `r-${user}` })
         await store.secrets.put(user, secret)
         await store.instructions.put(user, 'Be brief.', AT)
+        await store.instructions.putFiles(user, '[]', AT)
         await store.append('s', [message('x')], {
           notifications: [{ userId: user, kind: 'shared', ref: 'r' }],
         })
@@ -86,12 +87,26 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         (await store.rules.list(user)).length,
         (await store.secrets.names(user)).length,
         await store.instructions.get(user),
+        await store.instructions.files(user),
       ]
-      expect(await left('ann')).toEqual([undefined, 0, 0, ''])
-      expect(await left('bob')).toEqual(['bob@example.org', 1, 1, 'Be brief.'])
+      expect(await left('ann')).toEqual([undefined, 0, 0, '', ''])
+      expect(await left('bob')).toEqual(['bob@example.org', 1, 1, 'Be brief.', '[]'])
       expect(await store.people.removed()).toEqual(new Set(['ann']))
       expect(await store.notificationsAfter(0, 10)).toMatchObject([{ userId: 'bob' }])
       expect(await store.getSession('s')).toMatchObject({ userId: 'ann' })
+    })
+
+    test('a user’s instructions and the texts of their workspace change apart', async () => {
+      const { instructions } = store
+      const both = async () => [await instructions.get('ann'), await instructions.files('ann')]
+      expect(await both()).toEqual(['', ''])
+      await instructions.putFiles('ann', '["a"]', AT)
+      expect(await both()).toEqual(['', '["a"]'])
+      await instructions.put('ann', 'Be brief.', AT)
+      await instructions.putFiles('ann', '["b"]', AT)
+      expect(await both()).toEqual(['Be brief.', '["b"]'])
+      await instructions.put('ann', '', AT)
+      expect(await both()).toEqual(['', '["b"]'])
     })
 
     test('retention finds what is old, and takes outputs, images and usage alone', async () => {
