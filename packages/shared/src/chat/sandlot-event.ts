@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { exitInfo } from './call.ts'
 import { filesChanged } from './file-changes.ts'
 import { messageImage } from './images.ts'
+import { instructionFile } from './instruction-files.ts'
 import { mode } from './mode.ts'
 import { queueWait } from './queue-wait.ts'
 import { question, questionContent } from './question.ts'
@@ -184,8 +185,15 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   }),
   /** A user stopped the running prompt. Its end follows, also after a restart. */
   z.object({ type: z.literal('stop_asked') }),
-  /** Standing instructions to the agent, from here on; empty: none. */
-  z.object({ type: z.literal('instructions'), text: z.string() }),
+  /**
+   * Standing instructions to the agent, from here on; empty: none. `files`: those of the workspace
+   * in it, the nearest to the chat's folder last. Absent in older logs.
+   */
+  z.object({
+    type: z.literal('instructions'),
+    text: z.string(),
+    files: z.array(instructionFile).optional(),
+  }),
   /** From here on the model reads a shorter history; the log keeps the original. */
   z.object({
     type: z.literal('compacted'),

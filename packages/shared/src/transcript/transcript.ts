@@ -17,6 +17,7 @@ import type { PlanEntry, SessionEvent } from '../chat/events.ts'
 import { type EventOf, isLive, metaOf, seqOf, textOf } from '../chat/events.ts'
 import type { SandlotMeta } from '../chat/event-meta.ts'
 import type { MessageImage } from '../chat/images.ts'
+import type { InstructionFile } from '../chat/instruction-files.ts'
 import type { ModelWait, NoteEvent } from './cause-words.ts'
 import { addPiece } from './live-output.ts'
 import type { Mode } from '../chat/mode.ts'
@@ -70,6 +71,8 @@ export interface Transcript {
   readonly queued: readonly QueuedEntry[]
   /** Tokens in the context and its size, as of the last answer. */
   readonly context: { readonly used: number; readonly size: number } | null
+  /** Files of the workspace in the current instructions. */
+  readonly instructionFiles: readonly InstructionFile[]
   /** All branches. */
   readonly spent: SpentSoFar
   /** Ids whose live text was withdrawn. */
@@ -97,6 +100,7 @@ export function emptyTranscript(): Transcript {
     drafts: [],
     queued: [],
     context: null,
+    instructionFiles: [],
     spent: NOTHING_SPENT,
     withdrawn: [],
     authors: [],
@@ -228,6 +232,8 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
       const { commentId: id, text, mentions } = event
       return settle(transcript, { type: 'comment', id, text, mentions, author: meta.author, at: meta.at })
     }
+    case 'instructions':
+      return { ...transcript, instructionFiles: event.files ?? [] }
     case 'model_chosen':
       return { ...transcript, model: { name: event.model, thoughtLevel: event.thoughtLevel } }
     case 'call_drafted':
@@ -238,7 +244,6 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'turn_ended':
     case 'prompt_resumed':
     case 'stop_asked':
-    case 'instructions':
     case 'gap':
       return transcript
   }
