@@ -396,7 +396,8 @@ export class ClientConnection {
 function withoutPersonal(event: SessionEvent): SessionEvent {
   const happened = sandlotEventOf(event)
   if (happened?.type !== 'instructions' && happened?.type !== 'ports_open') return event
-  const hidden = happened.type === 'instructions' ? { ...happened, text: '' } : { ...happened, ports: [] }
+  const hidden =
+    happened.type === 'instructions' ? { type: happened.type, text: '' } : { ...happened, ports: [] }
   const sandlot = { ...event._meta.sandlot, event: hidden }
   return { ...event, _meta: { ...event._meta, sandlot } }
 }

@@ -168,15 +168,7 @@ function sessionParts(config: AgentConfig, log: Log, leaving: AbortSignal, parts
     models,
     system: SYSTEM_PROMPT,
     tools: offeredToolsOf((...asked) => clientServers.toolsOf(...asked), offer),
-    instructions: (userId, sessionId) =>
-      instructionsFor(userId, {
-        deployment: config.instructions,
-        ofUser: (id) => store.instructions.get(id),
-        ofTeam: () => store.instructions.get(TEAM),
-        awake: (id) => sandboxes.connected(id),
-        set: personal.of(userId).instructions,
-        project: store.chats.projectOf(userId, sessionId),
-      }),
+    instructions: instructionsOf(config, stores, sandboxes),
     runCalls: parts.runCalls,
     sandbox: (userId, signal, waiting) => sandboxQueue.acquire(userId, signal, waiting),
     pollJobs: pollJobs(sandboxes),
@@ -200,6 +192,27 @@ function sessionParts(config: AgentConfig, log: Log, leaving: AbortSignal, parts
     now: Date.now,
     log,
   }
+}
+
+function instructionsOf(
+  config: AgentConfig,
+  { store, personal, rules }: AgentStores,
+  sandboxes: PersonSandboxes,
+): NonNullable<SessionParts['instructions']> {
+  return (userId, sessionId) =>
+    instructionsFor(userId, {
+      deployment: config.instructions,
+      ofUser: (id) => store.instructions.get(id),
+      ofTeam: () => store.instructions.get(TEAM),
+      set: personal.of(userId).instructions,
+      project: store.chats.projectOf(userId, sessionId),
+      workspace: {
+        awake: (id) => sandboxes.connected(id),
+        rows: store.instructions,
+        rulesOf: (id) => rules.of(id),
+        now: Date.now,
+      },
+    })
 }
 
 function openRetention(log: Log, { ownership, store }: AgentStores, manager: SessionManager): Retention {

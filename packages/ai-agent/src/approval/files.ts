@@ -21,9 +21,13 @@ export function isOwnFile(path: string): boolean {
   return /^\/workspace\/\.tool-outputs(\/|$)/.test(absolutePath(path))
 }
 
-/** The file with the agent's instructions for every session. */
+/** The names of a file with the agent's instructions for its folder; the first one counts. */
+export const INSTRUCTION_FILES = ['AGENTS.md', 'CLAUDE.md'] as const
+
+/** A file that the agent reads as instructions, in any folder. */
 export function isInstructionsFile(path: string): boolean {
-  return absolutePath(path) === `${WORKSPACE}/AGENTS.md`
+  const name = posix.basename(absolutePath(path))
+  return INSTRUCTION_FILES.some((one) => one === name)
 }
 
 /** Read by shells, editors, debuggers, interpreters and package managers wherever they start. */

@@ -1,26 +1,20 @@
 /**
- * Standing instructions: of the operator, the team, the user, and the workspace's AGENTS.md, in
- * that order. Each is bounded, and none contains anything that changes by itself.
+ * Standing instructions: of the operator, the team, the user, and the workspace's files, in that
+ * order. Each is bounded, and none contains anything that changes by itself.
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { storableText } from '@sandlot/shared/base/storable-text'
-import { SandboxError } from '@sandlot/sandbox/errors'
-import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
 import type { Project } from '@sandlot/shared/chat/chats'
-import { WORKSPACE } from '../tools/workspace-path.ts'
-import { decodeExactly, statIfExists } from '../tools/workspace-files.ts'
 import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
+import type { InstructionFile } from '@sandlot/shared/chat/instruction-files'
+import { WORKSPACE } from '../tools/workspace-path.ts'
+import { type WorkspaceSources, readInstructionFiles, withoutReadTimes } from './instruction-files.ts'
 
 /** Bytes of the operator's and of the team's text each. */
 const MAX_TEXT = 64 * 1024
-/** Bytes of AGENTS.md that are read. */
-const MAX_AGENTS_FILE = 32 * 1024
-/** Milliseconds that a prompt waits for AGENTS.md: it must not make the first answer slow. */
-const PATIENCE_MS = 300
 
 const text = z.union([
   z.string().max(MAX_TEXT),
@@ -79,20 +73,27 @@ interface InstructionSources {
   ofUser: (userId: string) => Promise<string>
   /** The project that the chat is in. */
   project?: Promise<Project | undefined>
-  /** The user's sandbox if it is awake; undefined rather than starting one. */
-  awake: (userId: string) => Promise<Sandbox | undefined>
+  workspace: WorkspaceSources
 }
 
-/** Everything that holds for this user, as one text; empty when there is nothing. */
+export interface Instructions {
+  /** Empty when there are none. */
+  text: string
+  /** Files of the workspace in it. */
+  files?: InstructionFile[]
+}
+
+/** Everything that applies to this user, as one text. The same while nothing changes. */
 export async function instructionsFor(
   userId: string,
-  { deployment, ofTeam, set = [], ofUser, project, awake }: InstructionSources,
-): Promise<string> {
-  const [team = '', own, stored, agentsFile] = await Promise.all([
+  { deployment, ofTeam, set = [], ofUser, project, workspace }: InstructionSources,
+): Promise<Instructions> {
+  const folder = Promise.resolve(project).then((known) => known?.folder ?? '')
+  const [team = '', own, stored, { sections: ofFiles, files }] = await Promise.all([
     ofTeam?.(),
     ofUser(userId),
     project,
-    orTimeout(readAgentsFile(userId, awake), PATIENCE_MS, ''),
+    readInstructionFiles(userId, folder, workspace),
   ])
   const sections = [
     ['From whoever runs this Sandlot', deployment.operator],
@@ -102,47 +103,19 @@ export async function instructionsFor(
     ...(stored === undefined
       ? []
       : [[`From the user, for the project “${stored.name}”`, ofProject(stored)] as const]),
-    ['From AGENTS.md in the workspace', agentsFile],
+    ...ofFiles,
   ] as const
-  return sections
+  const text = sections
     .map(([title, said]) => [title, storableText(said.replaceAll('\r\n', '\n')).trim()] as const)
     .filter(([, said]) => said !== '')
     .map(([title, said]) => `${title}:\n\n${said}`)
     .join('\n\n')
+  return { text, files }
 }
 
 function ofProject({ folder, instructions: said }: Project): string {
   if (folder === '') return said
   return `The folder of this project is ${WORKSPACE}/${folder}; make it if it is not there. Work in it unless you are told otherwise: new files go there.\n\n${said}`
-}
-
-/** Empty when there is none, it is not readable text, or the sandbox sleeps. */
-async function readAgentsFile(userId: string, awake: InstructionSources['awake']): Promise<string> {
-  try {
-    const sandbox = await awake(userId)
-    if (sandbox === undefined) return ''
-    // A link's target may be a file that a rule keeps from the model.
-    const files = sandbox.files.withoutLinks
-    const stat = await statIfExists(files, 'AGENTS.md')
-    if (stat?.kind !== 'file') return ''
-    const bytes = await files.read('AGENTS.md', { length: MAX_AGENTS_FILE })
-    // A character that the limit cuts is left out.
-    const whole = stat.size > bytes.length ? wholeCharacters(bytes) : bytes
-    const read = decodeExactly(whole) ?? ''
-    const cut =
-      stat.size > bytes.length ? `\n[AGENTS.md goes on; these are its first ${MAX_AGENTS_FILE} bytes.]` : ''
-    return read.trim() === '' ? '' : `${read.replace(/^\uFEFF/, '')}${cut}`
-  } catch (error) {
-    // A sandbox that goes away just now has no instructions either.
-    if (error instanceof SandboxError) return ''
-    throw error
-  }
-}
-
-function wholeCharacters(bytes: Uint8Array): Uint8Array {
-  let end = bytes.length
-  while (end > 0 && ((bytes[end - 1] ?? 0) & 0xc0) === 0x80) end--
-  return bytes.subarray(0, Math.max(0, end - 1))
 }
 
 // ── The instructions of one prompt ──────────────────────────────────────────────────────────────
@@ -157,21 +130,25 @@ function instructionsInLog(log: readonly SessionEvent[]): string | undefined {
 }
 
 /**
- * The text for one prompt. A prompt that an earlier process began has what the log says; a new one
- * asks, and says in the log what is new, so that most prompts store nothing.
+ * The text for one prompt. A prompt that an earlier process began has the stored one. A new one
+ * asks, and stores only what is new: a known text with the time of an earlier reading stays as it
+ * is when a later reading finds the same.
  */
 export async function takeInstructions(ctx: {
   promptId: string
   resumed: boolean
   log: readonly SessionEvent[]
-  ask: () => Promise<string>
+  ask: () => Promise<Instructions>
   store: (events: readonly SessionEvent[]) => Promise<void>
   now: () => number
 }): Promise<string> {
-  const before = instructionsInLog(ctx.log)
-  if (ctx.resumed) return before ?? ''
-  const text = await ctx.ask()
-  if (text === (before ?? '')) return text
-  await ctx.store([makeSandlotEvent({ type: 'instructions', text }, { promptId: ctx.promptId }, ctx.now())])
+  const before = instructionsInLog(ctx.log) ?? ''
+  if (ctx.resumed) return before
+  const { text, files } = await ctx.ask()
+  const content = withoutReadTimes(before)
+  if (text === before || (content !== before && content === withoutReadTimes(text))) return before
+  await ctx.store([
+    makeSandlotEvent({ type: 'instructions', text, files }, { promptId: ctx.promptId }, ctx.now()),
+  ])
   return text
 }

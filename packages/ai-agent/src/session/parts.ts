@@ -10,6 +10,7 @@ import type { Models } from '../loop/model-choice.ts'
 import type { RetryRules } from '../loop/retry.ts'
 import type { AgentMetrics } from '../metrics/agent-metrics.ts'
 import type { RuleRegistry } from '../approval/rule-registry.ts'
+import type { Instructions } from '../config/instructions.ts'
 import type { BatchContext } from '../calls/batch.ts'
 import type { RawToolCall } from '../calls/tool-request-adapter.ts'
 import type { UserSecrets } from '../people/user-secrets.ts'
@@ -42,7 +43,7 @@ export interface RunnerParts {
   /**
    * Standing instructions for this user in this session, loaded when a prompt begins. Absent: none.
    */
-  instructions?: (userId: string, sessionId: string) => Promise<string>
+  instructions?: (userId: string, sessionId: string) => Promise<Instructions>
   /**
    * The user's tools, asked for when a prompt begins (or is taken up again) and the same until it
    * ends; empty with `SANDLOT_TOOLS_ENABLED=false`. Never rejects: a server that does not answer

@@ -191,7 +191,7 @@ export class Runner {
       promptId,
       resumed,
       log: core.log,
-      ask: async () => (await core.parts.instructions?.(core.userId, core.id)) ?? '',
+      ask: async () => (await core.parts.instructions?.(core.userId, core.id)) ?? { text: '' },
       store: (events) => core.inTurn(() => core.store(events)),
       now,
     })

@@ -48,9 +48,14 @@ test('its instructions come after one’s own', async () => {
     deployment: { operator: '', team: '' },
     ofUser: async () => 'Mine.',
     project: Promise.resolve(PROJECT),
-    awake: async () => undefined,
+    workspace: {
+      awake: async () => undefined,
+      rows: core.store.instructions,
+      rulesOf: async () => [],
+      now: Date.now,
+    },
   })
-  expect(told).toMatch(
+  expect(told.text).toMatch(
     /^From the user, for all their conversations:\n\nMine\.\n\nFrom the user, for the project “Garden”:\n\n.*\/workspace\/plants\/garden[^]*Be brief\.$/,
   )
 })

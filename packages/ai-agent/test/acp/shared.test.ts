@@ -373,7 +373,9 @@ describe('among people', () => {
 
   test('what the owner has told the agent beside the chat is not for others', async () => {
     await core.leave()
-    core = await bench.core({ parts: { instructions: () => Promise.resolve('My door code is 4711.') } })
+    const files = [{ path: 'safe-4711/AGENTS.md', bytes: 20 }]
+    const told = { text: 'My door code is 4711.', files }
+    core = await bench.core({ parts: { instructions: () => Promise.resolve(told) } })
     ada = await connect(core)
     bob = await connect(core)
     await share({})

@@ -11,8 +11,6 @@ import { useSandboxes } from '../tools/use-sandboxes.ts'
 
 type InstructionSources = Parameters<typeof instructionsFor>[1]
 
-const MAX_AGENTS_FILE = 32 * 1024
-
 const systems = (bench: AgentBench): string[] =>
   bench.provider.requests.map(({ body }) => String(body.messages[0]?.content))
 
@@ -21,14 +19,19 @@ describe('the texts', () => {
   const sources = (more: Partial<InstructionSources> = {}): InstructionSources => ({
     deployment: { operator: '', team: '' },
     ofUser: async () => '',
-    awake: (userId) => local.sandboxes.connected(userId),
+    workspace: {
+      awake: (userId) => local.sandboxes.connected(userId),
+      rows: { files: async () => '', putFiles: async () => undefined },
+      rulesOf: async () => [],
+      now: Date.now,
+    },
     ...more,
   })
 
   test('operator, team, user, AGENTS.md, in that order, cleaned', async () => {
     const sandbox = await local.sandboxes.acquire('u_all')
     await sandbox.files.write('AGENTS.md', Buffer.from('\uFEFFUse tabs.\r\n'))
-    const text = await instructionsFor(
+    const { text } = await instructionsFor(
       'u_all',
       sources({
         deployment: { operator: 'No\0 games.', team: 'Be kind.' },
@@ -43,30 +46,15 @@ describe('the texts', () => {
 
   test('what an administrator writes for the team stands in place of the configuration’s', async () => {
     const deployment = { operator: '', team: 'Be kind.' }
-    const told = (written: string) =>
-      instructionsFor('u_new', sources({ deployment, ofTeam: async () => written }))
+    const told = async (written: string) =>
+      (await instructionsFor('u_new', sources({ deployment, ofTeam: async () => written }))).text
     expect(await told('')).toBe('From the team:\n\nBe kind.')
     expect(await told('Be brief.')).toBe('From the team:\n\nBe brief.')
   })
 
   test('a sandbox that sleeps is not started for it', async () => {
-    expect(await instructionsFor('u_never', sources())).toBe('')
+    expect(await instructionsFor('u_never', sources())).toEqual({ text: '', files: [] })
     expect((await local.sandboxes.status('u_never')).state).toBe('absent')
-  })
-
-  test('AGENTS.md that is a directory, binary, absent, or too long', async () => {
-    const sandbox = await local.sandboxes.acquire('u_odd')
-    const read = () => instructionsFor('u_odd', sources())
-    expect(await read()).toBe('')
-    await sandbox.files.mkdir('AGENTS.md')
-    expect(await read()).toBe('')
-    await sandbox.files.remove('AGENTS.md', { recursive: true })
-    await sandbox.files.write('AGENTS.md', Buffer.from([0xff, 0xfe, 0x00]))
-    expect(await read()).toBe('')
-    await sandbox.files.write('AGENTS.md', Buffer.from('é'.repeat(MAX_AGENTS_FILE)))
-    const long = await read()
-    expect(long).toMatch(/é\n\[AGENTS.md goes on; these are its first 32768 bytes\.\]$/)
-    expect(long).not.toContain('\uFFFD')
   })
 
   test('a section of the configuration: a text, a file beside it, or one for each', () => {
@@ -101,7 +89,7 @@ describe('the system prompt', () => {
   test('stays as it is until the prompt ends, over a restart too; the next prompt has what was changed', async () => {
     await using bench = await AgentBench.start([textAnswer('one')])
     let said = 'First.'
-    const parts = { instructions: async () => said }
+    const parts = { instructions: async () => ({ text: said }) }
     const before = await bench.core({ parts })
     const session = await newSession(before)
     await ask(session, 'one')
@@ -134,7 +122,9 @@ describe('the system prompt', () => {
   test('what has not changed is not stored again, and what is gone is said to be', async () => {
     await using bench = await AgentBench.start([textAnswer('1'), textAnswer('2'), textAnswer('3')])
     let said = 'Same.'
-    const session = await newSession(await bench.core({ parts: { instructions: async () => said } }))
+    const session = await newSession(
+      await bench.core({ parts: { instructions: async () => ({ text: said }) } }),
+    )
     await ask(session, 'one')
     await ask(session, 'two')
     said = ''

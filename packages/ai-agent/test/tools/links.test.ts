@@ -51,11 +51,14 @@ describe('a link in a repository', () => {
     expect((await sandbox.files.list('clone/.git')).map(({ path }) => path)).toEqual(['clone/.git/config'])
   })
 
-  test('gets nothing into what the agent keeps to, and AGENTS.md as a link is not read', async () => {
+  test('gets nothing into what the agent keeps to', async () => {
     await shell('mkdir clone; echo keep > AGENTS.md; ln -s ../AGENTS.md clone/README.md')
+    await shell('mkdir a; echo keep > a/notes.md; ln -s notes.md a/CLAUDE.md')
     const batch = batchIn({ mode: 'auto-edit' })
     refused(await batch.call('write_file', { path: 'clone/README.md', content: 'evil' }))
+    refused(await batch.call('write_file', { path: 'a/CLAUDE.md', content: 'evil' }))
     expect(await content('AGENTS.md')).toBe('keep\n')
+    expect(await content('a/notes.md')).toBe('keep\n')
   })
 })
 

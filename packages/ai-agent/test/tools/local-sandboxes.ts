@@ -30,14 +30,18 @@ export interface LocalSandboxes {
   dispose(): Promise<void>
 }
 
-/** `passing`: called with every piece that is written to a sandbox; what it returns is written. */
+/**
+ * `passing`: called with every piece that is written to a sandbox; what it returns is written.
+ * `freezes`: idle ones are paused.
+ */
 export async function openLocalSandboxes(
   change: Partial<SandboxesOptions> = {},
   passing?: (piece: Buffer) => Buffer,
+  freezes = false,
 ): Promise<LocalSandboxes> {
   const directory = await mkdtemp(join(tmpdir(), 'sandlot-tools-'))
   const sbxd = await buildSbxd(directory)
-  const backend = createLocalProcessBackend({ sbxd, directory: join(directory, 'volumes') })
+  const backend = createLocalProcessBackend({ sbxd, directory: join(directory, 'volumes'), freezes })
   const options = {
     backend: passing === undefined ? backend : { ...backend, openStream: openPassing(backend, passing) },
     ledger: createFileLedger(join(directory, 'ledger.json')),
