@@ -258,6 +258,7 @@ export function ChatPage(props: { sessionId: string | null }) {
                   <ContextGauge
                     context={transcript.context}
                     spent={transcript.spent.chat}
+                    instructionFiles={transcript.instructionFiles}
                     budgets={budgets}
                     onCompact={busy || sessionId === null ? null : () => say('/compact', [])}
                   />

@@ -21,6 +21,12 @@ export function formatDate(at: number): string {
   return new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })
 }
 
+/** `3 Nov 2026, 14:05`. */
+export function formatMoment(at: number): string {
+  const time = new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
+  return `${formatDate(at)}, ${time}`
+}
+
 function daysBetween(at: number, now: number): number {
   const midnight = (epoch: number) => new Date(epoch).setHours(0, 0, 0, 0)
   return Math.round((midnight(now) - midnight(at)) / 86_400_000)

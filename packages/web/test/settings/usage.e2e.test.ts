@@ -80,11 +80,20 @@ test.each(
     ['gauge-phone-dark', { viewport: PHONE, theme: 'dark' as const, touch: true }],
   ]),
 )(
-  'in a chat: how full the context is, what each prompt took, what is left; and compacting, %s',
+  'in a chat: how full the context is, what each prompt took, its instruction files, what is left; and compacting, %s',
   async (name, look) => {
     service.usage.budgets = [{ ...MONTH, used: 18.2 }, TEAM]
     const log = new SessionLog()
     log.prompt('How many are there?')
+    log.happened({
+      type: 'instructions',
+      text: 'Count twice.',
+      files: [
+        { path: 'AGENTS.md', bytes: 61_440, given: 18_022 },
+        { path: 'reports/CLAUDE.md', bytes: 2_150, readAt: Date.UTC(2026, 10, 29, 9) },
+        { path: 'reports/quarterly-figures/AGENTS.md', unreadable: 'link_outside' },
+      ],
+    })
     log.text('agent_message_chunk', 'There are seven.')
     log.counts(47_300, 64_000, { input: 46_900, output: 400, cached: 40_000, reasoning: 120 }, 0.031)
     log.end('completed')
@@ -103,6 +112,12 @@ test.each(
     await gauge.click()
     await page.getByText('About 47 k of 64 k tokens.').waitFor()
     await page.getByText('Tokens of the team “Data” today').waitFor()
+    const read = page.getByRole('region', { name: 'Workspace instructions' })
+    expect(await read.getByRole('listitem').allInnerTexts()).toEqual([
+      'AGENTS.md\n18 KiB of 60 KiB\n\nCut: the files are over 32 KiB together.',
+      expect.stringMatching(/^reports\/CLAUDE\.md\n2\.1 KiB\n\nAs read on 29 Nov 2026, \d\d:00\.$/),
+      'reports/quarterly-figures/AGENTS.md\n–\n\nCouldn’t be read: it is a link that is absolute or leads out of the workspace.',
+    ])
     expect(await lookAt(page, name)).toEqual([])
     await page.getByRole('button', { name: 'Compact now' }).click()
     await until(() => expect(frames('ai_chat').at(-1)).toMatchObject({ text: '/compact' }))

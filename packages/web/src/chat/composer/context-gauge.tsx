@@ -1,13 +1,17 @@
 /**
- * Use of the model's context as a small ring; with it, the chat's use and what is left of limits.
+ * Use of the model's context as a small ring; with it, the chat's use, its instruction files and
+ * what is left of limits.
  */
 import { Popover } from '@base-ui/react/popover'
 import type { Budget } from '@sandlot/shared/admin/usage'
+import { formatBytes } from '@sandlot/shared/base/format-bytes'
+import { type InstructionFile, UNREADABLE_WORDS } from '@sandlot/shared/chat/instruction-files'
 import type { Spent } from '@sandlot/shared/transcript/spent'
 import { FoldVertical } from 'lucide-react'
 import { type ReactNode, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { cn } from '../../lib/cn.ts'
+import { formatMoment } from '../../lib/format.ts'
 import { budgetName, budgetUse, spentRows, tokenWords } from '../../lib/usage-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { useChat } from '../../state/chat-context.ts'
@@ -20,11 +24,12 @@ const ROUND = 2 * Math.PI * RADIUS
 export function ContextGauge(props: {
   context: { readonly used: number; readonly size: number } | null
   spent: Spent
+  instructionFiles: readonly InstructionFile[]
   budgets: readonly Budget[]
   /** Null: not now. */
   onCompact: (() => void) | null
 }) {
-  const { context, spent, budgets, onCompact } = props
+  const { context, spent, instructionFiles, budgets, onCompact } = props
   const host = useRef<HTMLDivElement>(null)
   const [open, setOpen] = useState(false)
   if (context === null || context.size <= 0) return null
@@ -50,7 +55,7 @@ export function ContextGauge(props: {
         </Popover.Trigger>
         <Popover.Portal container={host}>
           <Popover.Positioner positionMethod="fixed" side="top" align="end" sideOffset={8} className="z-50">
-            <Popover.Popup className="popup flex w-80 max-w-[calc(100vw-2rem)] flex-col gap-3 rounded-xl border border-line bg-raised p-4 text-sm text-muted shadow-3 outline-none">
+            <Popover.Popup className="popup flex max-h-(--available-height) w-80 max-w-[calc(100vw-2rem)] flex-col gap-3 overflow-y-auto rounded-xl border border-line bg-raised p-4 text-sm text-muted shadow-3 outline-none">
               <Fullness context={context} words={words} near={near} />
               {onCompact !== null && (
                 <CompactButton
@@ -61,6 +66,7 @@ export function ContextGauge(props: {
                 />
               )}
               <Rows title="This chat" rows={spentRows(spent)} />
+              {instructionFiles.length > 0 && <InstructionFiles files={instructionFiles} />}
               {budgets.length > 0 && (
                 <Rows
                   title="What is used of limits"
@@ -148,5 +154,42 @@ function Rows(props: { title: string; rows: readonly (readonly [string, ReactNod
         ))}
       </dl>
     </section>
+  )
+}
+
+/** Files of the workspace that the chat's agent has as instructions. */
+function InstructionFiles({ files }: { files: readonly InstructionFile[] }) {
+  return (
+    <section aria-label="Workspace instructions" className="border-t border-line pt-2.5 text-xs">
+      <h3 className="font-medium text-ink">Workspace instructions</h3>
+      <ul className="mt-1 flex max-h-40 flex-col gap-1 overflow-y-auto">
+        {files.map((file) => (
+          <li key={file.path}>
+            <p className="flex justify-between gap-4">
+              <span className="[overflow-wrap:anywhere]">{file.path}</span>
+              <span className="shrink-0 text-ink tabular-nums">{sizeWords(file)}</span>
+            </p>
+            <Remarks file={file} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function sizeWords({ bytes, given }: InstructionFile): string {
+  if (bytes === undefined) return '–'
+  return given === undefined ? formatBytes(bytes) : `${formatBytes(given)} of ${formatBytes(bytes)}`
+}
+
+function Remarks({ file: { given, readAt, unreadable } }: { file: InstructionFile }) {
+  return (
+    <>
+      {given !== undefined && <p className="text-waiting">Cut: the files are over 32 KiB together.</p>}
+      {unreadable !== undefined && (
+        <p className="text-waiting">Couldn’t be read: {UNREADABLE_WORDS[unreadable]}.</p>
+      )}
+      {readAt !== undefined && <p>As read on {formatMoment(readAt)}.</p>}
+    </>
   )
 }

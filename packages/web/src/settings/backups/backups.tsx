@@ -8,7 +8,7 @@ import {
 } from '@sandlot/shared/admin/backup-status'
 import { CircleAlert, CircleCheck, RotateCcw } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
-import { formatCount, formatDate } from '../../lib/format.ts'
+import { formatCount, formatMoment } from '../../lib/format.ts'
 import { call } from '../../net/http.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -73,7 +73,7 @@ function Facts({ status, nextAt }: BackupsView) {
   return (
     <dl className="divide-y divide-line rounded-lg border border-line text-sm">
       <Fact name="Last one">
-        {last === undefined ? 'None' : `${timeWords(last.at)}, ${formatBytes(last.bytes)}`}
+        {last === undefined ? 'None' : `${formatMoment(Date.parse(last.at))}, ${formatBytes(last.bytes)}`}
       </Fact>
       <Fact name="Next one">{nextWords(status, nextAt)}</Fact>
       {settings !== undefined && (
@@ -109,13 +109,8 @@ function nextWords(status: BackupStatus | null, nextAt: number | null): string {
       ? 'Not known: nothing that makes backups has run yet'
       : 'Only when asked: SANDLOT_BACKUP_EVERY_HOURS is not set'
   if (Date.now() - nextAt > LATE_MS)
-    return `It was due ${timeWords(new Date(nextAt).toISOString())}: what makes them does not run (log/backup.log, or docker compose logs backup)`
-  return nextAt <= Date.now() ? 'Now' : timeWords(new Date(nextAt).toISOString())
-}
-
-function timeWords(at: string): string {
-  const time = new Date(at).toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' })
-  return `${formatDate(Date.parse(at))}, ${time}`
+    return `It was due ${formatMoment(nextAt)}: what makes them does not run (log/backup.log, or docker compose logs backup)`
+  return nextAt <= Date.now() ? 'Now' : formatMoment(nextAt)
 }
 
 // ── What was tried
@@ -151,7 +146,7 @@ function byWords({ by }: BackupTry): string {
 function failWords(one: Exclude<BackupTry, { did: 'backup' }>): string {
   return one.did === 'fail'
     ? `${one.message} (${byWords(one)})`
-    : `Of the backup of ${timeWords(one.of)}, with ${formatCount(one.workspaces, 'workspace')}`
+    : `Of the backup of ${formatMoment(Date.parse(one.of))}, with ${formatCount(one.workspaces, 'workspace')}`
 }
 
 const LOOK = {
@@ -167,7 +162,7 @@ function Row({ row }: { row: Shown }) {
       <Icon className={`mt-0.5 size-4 shrink-0 ${look}`} aria-label={label} />
       <div className="min-w-0 flex-1 [overflow-wrap:anywhere]">
         <p>
-          <span className="font-medium tabular-nums">{timeWords(row.at)}</span>
+          <span className="font-medium tabular-nums">{formatMoment(Date.parse(row.at))}</span>
           {row.kind === 'made' && <span className="text-muted"> · {formatBytes(row.bytes)}</span>}
           {row.kind === 'restored' && <span className="text-muted"> · restored</span>}
         </p>
