@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { methods } from '@agentclientprotocol/sdk'
 import { isLive, isOutcome, metaOf } from '@sandlot/shared/chat/events'
+import { EXT } from '@sandlot/shared/acp/meta'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { expect, onTestFinished, test } from 'vitest'
 import { type GateProcess, killGate, startGateProcess } from '../../engine-gate/test/gate-process.ts'
@@ -114,4 +115,54 @@ test('engine-gate killed in the middle of a command: it runs on, and a new one w
   const lines = Array.from({ length: 40 }, (_, index) => `line ${index + 1}\n`).join('')
   const said = log.filter(isOutcome).map((outcome) => String(outcome.rawOutput?.forModel))
   expect(new Set(said)).toEqual(new Set([lines.trim(), 'new']))
+})
+
+test('instructions of a project’s folder: a paused sandbox is woken for them, a stopped one is not started', async () => {
+  const command =
+    'mkdir -p docs/web; echo Root. > docs/rules.md; ln -s docs/rules.md AGENTS.md; echo Near. > docs/web/CLAUDE.md'
+  const provider = await startFakeProvider([
+    toolCalls([{ id: 'c', name: 'run_shell_command', args: { command: `cd /workspace; ${command}` } }]),
+    ...['Made.', 'Read.', 'Read.'].map((words) => textAnswer(words)),
+  ])
+  onTestFinished(() => provider.close())
+  await using folder = new AgentFolder()
+  await using _sandboxes = sandboxesOf(folder)
+  await folder.listening({
+    OPENAI_BASE_URL: provider.baseUrl,
+    OPENAI_MODEL: 'fake',
+    DOCKER_HOST: '',
+    SANDLOT_SANDBOX_PAUSE_AFTER_MS: '500',
+  })
+  using client = await connectTo(folder)
+  const user = { id: 'u_ada', role: 'member' }
+  const project = { id: 'p', name: 'P', folder: 'docs/web', instructions: '', mode: null, model: null }
+  await client.request(EXT.projects, { user, ask: { do: 'put', project } })
+  const made = await client.request(methods.agent.session.new, {
+    cwd: '/workspace',
+    mcpServers: [],
+    _meta: { sandlot: { user, mode: 'yolo', project: 'p' } },
+  })
+  const ask = () =>
+    client.request(methods.agent.session.prompt, {
+      sessionId: String(made['sessionId']),
+      prompt: [{ type: 'text', text: 'go' }],
+    })
+  const state = async () => (await client.request(EXT.sandbox, { user, ask: { do: 'view' } }))['state']
+  const read = () => happened(client.events, 'instructions').at(-1)
+  await ask()
+  await expect.poll(state, { timeout: 60_000 }).toBe('resting')
+  await ask()
+  const files = [
+    { path: 'AGENTS.md', bytes: 6 },
+    { path: 'docs/web/CLAUDE.md', bytes: 6 },
+  ]
+  expect(read()).toMatchObject({ text: expect.stringMatching(/Root\.\n\nFrom [^]*Near\.$/), files })
+
+  await client.request(EXT.sandbox, { user, ask: { do: 'stop' } })
+  await ask()
+  expect(read()).toMatchObject({
+    text: expect.stringMatching(/ \(as read at [^)]*Z\):\n\nNear\.$/),
+    files: files.map((file) => ({ ...file, readAt: expect.any(Number) })),
+  })
+  expect(await state()).toBe('stopped')
 })
