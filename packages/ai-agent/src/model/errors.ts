@@ -87,7 +87,7 @@ function fits(errorClass: ModelErrorClass, status: number): boolean {
   if (status >= 500) return SERVER_SIDE.includes(errorClass)
   if (status === 429)
     return errorClass === 'quota' || errorClass === 'rate_limit' || errorClass === 'overloaded'
-  if (status === 404) return errorClass === 'invalid_request'
+  if (status === 404) return errorClass === 'invalid_request' || errorClass === 'replay_refused'
   // That is said of everything; the status knows better.
   if (errorClass === 'invalid_request') return classByStatus(status) === 'invalid_request'
   // Only a 5xx can mean the server; below it these words are part of some other sentence.
@@ -150,6 +150,8 @@ function sentence(errorClass: ModelErrorClass, failure: ProviderFailure, context
       return `The model provider's content filter refused the request${status}${said}`
     case 'invalid_history':
       return `The model provider refused the history of the conversation${status}${said}`
+    case 'replay_refused':
+      return `The model provider refused the reasoning of earlier answers${status}${said}`
     case 'overloaded':
       return `The model provider is overloaded${status}${said}`
     case 'stream_interrupted':
@@ -193,6 +195,12 @@ const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
   [
     'invalid_history',
     /(?:tool_calls\[\d+\]\.id|call_id|tool_use\.id|tool_use_id)\W{1,4}string (?:too long|should match|does not match)|tool call id was .{0,300} but must be/i,
+  ],
+  // Reasoning, or an item that refers to some, which only its maker takes back: of another account,
+  // expired, or without the item that it belongs to.
+  [
+    'replay_refused',
+    /invalid_encrypted_content|encrypted[_ ]content\b.{0,300}(?:could not be|cannot be|failed to be) (?:verified|decrypted|parsed)|\bitem (?:with id )?['"]?(?:rs|msg|fc)_\w+['"]?.{0,40}(?:not found|without its required)|items are not persisted when .?store|without its required (?:following|'?reasoning'?) item|duplicate item found with id|(?:unknown parameter|invalid (?:type|value) for):? ['"]?input\[\d+\]\.(?:encrypted_content|summary|phase|content\[\d+\]\.reasoning)/i,
   ],
   [
     'context_overflow',

@@ -17,6 +17,34 @@ const said = (message: string, code = '') => ({ error: { message, code } })
 type Row = [number, string, string, string?]
 
 const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
+  replay_refused: [
+    // openai/codex#8145, Wei-Shaw/sub2api#2863
+    [400, 'OpenAI', 'The encrypted content gAAA...DQ== could not be verified.', 'invalid_encrypted_content'],
+    [
+      400,
+      'OpenAI, without its code',
+      'The encrypted content for item rs_1 could not be verified. Reason: Encrypted content could not be decrypted or parsed.',
+    ],
+    // vercel/ai#7543, NousResearch/hermes-agent#10217
+    [
+      404,
+      'OpenAI, an id',
+      "Item with id 'rs_688404' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.",
+    ],
+    // earendil-works/pi#886, openai/codex#6375
+    [
+      400,
+      'Azure, a call alone',
+      "Item 'fc_034ef5' of type 'function_call' was provided without its required 'reasoning' item: 'rs_034ef5'.",
+    ],
+    [
+      400,
+      'Azure, reasoning alone',
+      "Item 'rs_057ab4' of type 'reasoning' was provided without its required following item.",
+    ],
+    [400, 'OpenAI, twice', 'Duplicate item found with id rs_057ab4. Remove duplicate items from your input.'],
+    [400, 'a proxy', "Unknown parameter: 'input[2].encrypted_content'."],
+  ],
   context_overflow: [
     [400, 'Qianfan', 'Prompt tokens too long', 'tokens_too_long'],
     [
