@@ -9,6 +9,13 @@ type ReadArguments = Pick<ModelCall, 'args' | 'invalid'>
 /** Members that hold arguments; all but the first are of models and proxies that mix the forms. */
 export const ARGUMENTS_MEMBERS: readonly string[] = ['arguments', 'parameters', 'args', 'input']
 
+/**
+ * Arguments are shown again when they have grown by so many characters, or by a part of what is
+ * there if that is more.
+ */
+const GROWN_CHARS = 256
+const GROWN_PART = 1 / 64
+
 /** Gathers pieces of text, or an object where the provider sends one. */
 export class ArgumentsBuffer {
   #pieces: string[] = []
@@ -18,6 +25,8 @@ export class ArgumentsBuffer {
   #other: unknown
   /** Memoized parse: canonical JSON, or false if invalid. */
   #value: string | false | undefined
+  /** Characters when it was shown last; undefined: not yet. */
+  #shownAt: number | undefined
 
   /** True when any argument has arrived. */
   get begun(): boolean {
@@ -42,13 +51,15 @@ export class ArgumentsBuffer {
     return this.#pieces.join('')
   }
 
-  /** Characters of `text`. */
-  get length(): number {
-    return this.#length
-  }
-
-  /** The text so far, whatever form it was sent in. */
-  get shown(): string {
+  /**
+   * The text so far, whatever form it was sent in, when it has grown noticeably since it was taken
+   * last; undefined when it has not.
+   */
+  takeGrown(): string | undefined {
+    const [length, before] = [this.#length, this.#shownAt]
+    if (!this.begun) return undefined
+    if (before !== undefined && length - before < Math.max(GROWN_CHARS, before * GROWN_PART)) return undefined
+    this.#shownAt = length
     const whole = this.#object ?? this.#other
     return whole === undefined ? this.text : (stringifyExactly(whole) ?? '')
   }

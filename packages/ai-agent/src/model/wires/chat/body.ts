@@ -7,6 +7,7 @@ import { storableJson } from '@sandlot/shared/base/storable-text'
 import { type JsonObject, isObject } from '../../json.ts'
 import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ModelRequest } from '../../model.ts'
 import type { Profile } from '../../profiles.ts'
+import { imageNote, legalName } from '../sendable.ts'
 import type { BodyOptions } from '../wire.ts'
 import { reasoningToSend } from './reasoning.ts'
 
@@ -79,11 +80,6 @@ function withImages(text: string, images: readonly ModelImage[]): JsonObject {
   return { role: 'user', content: [{ type: 'text', text }, ...parts] }
 }
 
-function imageNote({ mimeType, data }: ModelImage): string {
-  const bytes = Math.floor((data.replace(/=+$/, '').length * 3) / 4)
-  return `[An image (${mimeType}, ${bytes} bytes) was left out: this model takes no images.]`
-}
-
 function wireAssistant(
   { content, calls, replay }: AssistantMessage,
   { profile, refused }: BodyOptions,
@@ -117,12 +113,6 @@ function wireCall({ id, name, args, replay }: ModelCall, profile: Profile): Json
   const object = isObject(args) ? storableJson(args) : {}
   const fn = { name: legalName(name), arguments: stringifyExactly(object) }
   return { id, type: 'function', function: fn, ...(profile.extraContent ? replay : {}) }
-}
-
-/** A name that the model made up may be one that providers refuse in a history. */
-function legalName(name: string): string {
-  const legal = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
-  return legal === '' ? 'unnamed' : legal
 }
 
 // ── What an endpoint refuses ────────────────────────────────────────────────────────────────────

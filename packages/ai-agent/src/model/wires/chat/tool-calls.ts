@@ -20,8 +20,6 @@ interface PartialCall {
    */
   named: boolean
   extra: Record<string, unknown>
-  /** Characters of arguments when it was shown last; undefined: not yet. */
-  shownAt: number | undefined
 }
 
 /** A call as far as it has come. `place`: which one, from 0. */
@@ -49,13 +47,6 @@ const RETAINED_MEMBERS = [
   'thought_signature',
   'thoughtSignature',
 ]
-
-/**
- * It is shown again when it has grown by so many characters, or by a part of what is there if that
- * is more.
- */
-const GROWN_CHARS = 256
-const GROWN_PART = 1 / 64
 
 export class CallAssembler {
   #calls: PartialCall[] = []
@@ -101,11 +92,8 @@ export class CallAssembler {
 
   /** Nothing when it is not known yet, or hardly longer than when it was shown last. */
   #show(call: PartialCall): ShownCall[] {
-    if (call.name === '' || !call.args.begun) return []
-    const { length, shown } = { length: call.args.length, shown: call.shownAt }
-    if (shown !== undefined && length - shown < Math.max(GROWN_CHARS, shown * GROWN_PART)) return []
-    call.shownAt = length
-    return [{ place: this.#calls.indexOf(call), name: call.name, args: call.args.shown }]
+    const args = call.name === '' ? undefined : call.args.takeGrown()
+    return args === undefined ? [] : [{ place: this.#calls.indexOf(call), name: call.name, args }]
   }
 
   /** `named`: calls that this delta has named already; two of its elements are never one call. */
@@ -230,7 +218,6 @@ function newCall({ id, index, extra }: Delta, name: string): PartialCall {
     args: new ArgumentsBuffer(),
     named: false,
     extra: { ...extra },
-    shownAt: undefined,
   }
 }
 
