@@ -48,6 +48,7 @@ export function failureInChunk(chunk: unknown, inErrorEvent: boolean): ProviderF
     member(first, 'delta'),
     member(first, 'message'),
     member(chunk, 'x_groq'),
+    member(chunk, 'response'),
   ]) {
     const error = member(place, 'error')
     // Next to a text there may be more words; in a choice that is the answer's message, which is

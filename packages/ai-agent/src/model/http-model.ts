@@ -7,6 +7,7 @@ import { type Model, type ModelAnswer, type ModelRequest, type Price, ModelError
 import { type Profile, profileFor } from './profiles.ts'
 import { type Posted, createTransport, insideContainer, shownUrl } from './transport.ts'
 import { chatWire } from './wires/chat/chat-wire.ts'
+import { responsesWire } from './wires/responses/responses-wire.ts'
 import type { AnswerReader, BodyOptions, Wire } from './wires/wire.ts'
 
 export interface HttpModelOptions {
@@ -35,7 +36,7 @@ export interface HttpModelOptions {
   streaming?: boolean
 }
 
-const WIRES: Record<WireName, Wire> = { chat: chatWire }
+const WIRES: Record<WireName, Wire> = { chat: chatWire, responses: responsesWire }
 
 /**
  * Milliseconds until an answer that is not streamed: it comes when all of it is there, behind

@@ -1,17 +1,14 @@
 /** Each provider family's answers, streamed and whole, and cut anywhere. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ModelError } from '../../src/model/model.ts'
-import { profileFor } from '../../src/model/profiles.ts'
 import { CLOUDS } from './documented/clouds.ts'
 import { GATEWAYS } from './documented/gateways.ts'
 import { HOSTED } from './documented/hosted.ts'
 import { LOCAL } from './documented/local.ts'
 import { ODD_BYTES } from './documented/odd-bytes.ts'
 import { RELAYS } from './documented/relays.ts'
-import type { DocumentedAnswer } from './documented/answer.ts'
 import { SAID_TWICE } from './documented/said-twice.ts'
-import { readPieces } from './read-stream.ts'
+import { readDocumented as read } from './documented/read.ts'
 
 const ALL = Object.entries({
   ...CLOUDS,
@@ -23,24 +20,6 @@ const ALL = Object.entries({
   ...SAID_TWICE,
 }).map(([name, documented]) => [`row ${documented.rows.join(', ')}: ${name}`, documented] as const)
 const encoder = new TextEncoder()
-
-/** The answer, or what the error says. */
-async function read(
-  documented: DocumentedAnswer,
-  pieces: readonly (Uint8Array | string)[],
-): Promise<unknown> {
-  try {
-    const profile = profileFor(new URL(documented.baseUrl), documented.model)
-    const { answer, chunks } = await readPieces(pieces, profile)
-    const shown = (type: string): string =>
-      chunks.map((chunk) => (chunk.type === type && 'text' in chunk ? chunk.text : '')).join('')
-    expect([shown('text'), shown('thought')]).toEqual([answer.text, answer.thought])
-    return answer
-  } catch (error) {
-    if (!(error instanceof ModelError)) throw error
-    return { class: error.class, retryable: error.retryable, waitMs: error.waitMs, message: error.message }
-  }
-}
 
 describe('as it was streamed', () => {
   test.each(ALL)('%s', async (_, documented) => {

@@ -1,8 +1,11 @@
 /** Answers as provider families send them, written from their documentation and from public reports. */
+import type { WireName } from '@sandlot/shared/account/models-api'
 import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import type { ModelAnswer } from '../../../src/model/model.ts'
 
 export interface DocumentedAnswer {
+  /** Default `chat`. */
+  wire?: WireName
   /** Rows of the list of bugs that come back everywhere. */
   rows: readonly number[]
   baseUrl: string
