@@ -619,6 +619,50 @@ export const RESPONSES: Record<string, ResponsesAnswer> = {
       calls: [call('call_1', 'read', { p: 1 }), call('call_2', 'read', { p: 2 })],
     },
   },
+  'LiteLLM: pieces under one index, with the right ids': {
+    ...litellm,
+    source: 'github.com/BerriAI/litellm/pull/36375',
+    stream:
+      added(0, fn('fc_1', 'call_1', 'read', '')) +
+      added(1, fn('fc_2', 'call_2', 'read', '')) +
+      args('fc_1', 0, '{"p":1}') +
+      args('fc_2', 0, '{"p":2}') +
+      completed(),
+    gives: { calls: [call('call_1', 'read', { p: 1 }), call('call_2', 'read', { p: 2 })] },
+  },
+  'LiteLLM: two messages under one index': {
+    ...litellm,
+    source: 'github.com/BerriAI/litellm/pull/36375',
+    stream:
+      added(0, msg('msg_1', '')) +
+      say('msg_1', 0, 'One.') +
+      added(0, msg('msg_2', '')) +
+      say('msg_2', 0, 'Two.') +
+      completed(),
+    gives: { text: 'One.\n\nTwo.' },
+  },
+  'Relay: a summary, and the thought itself': {
+    ...relay,
+    source: MADE,
+    stream:
+      ev('reasoning_summary_text.delta', {
+        item_id: 'rs_1',
+        output_index: 0,
+        summary_index: 0,
+        delta: 'Hm',
+      }) +
+      ev('reasoning_text.delta', { item_id: 'rs_1', output_index: 0, content_index: 0, delta: 'Hm, well' }) +
+      completed(hello),
+    gives: { thought: 'Hm', text: 'Hello' },
+  },
+  'OpenAI: the limit of the answer before the arguments': {
+    ...openai,
+    source: MADE,
+    stream:
+      added(0, fn('fc_1', 'call_1', 'now', '')) +
+      ended('incomplete', [], { incomplete_details: { reason: 'max_output_tokens' } }),
+    gives: { finish: 'length', calls: [{ id: 'call_1', name: 'now', args: '', invalid: 'truncated' }] },
+  },
   'LiteLLM: an overflow comes as an answer of nothing': {
     ...litellm,
     source: 'LiteLLM 1.106.6, in front of llama.cpp',
