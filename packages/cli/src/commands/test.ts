@@ -50,6 +50,9 @@ const CHECKS = [
   { name: 'types', command: 'tsc', args: ['-p', 'tsconfig.json'] },
 ] as const
 
+/** Installs programs by others, once a machine; without one, its tests are skipped. */
+const PEERS = 'packages/ai-agent/test/peers/build.ts'
+
 /** Runs of vitest; the projects of one share its workers. */
 const RUNS = [['unit'], ['engine', 'e2e']] as const
 
@@ -86,6 +89,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
   const failures: string[] = []
   const unsteady: string[] = []
   const inRoot = { cwd: config.root, environment }
+  await runInteractive(process.execPath, ['--conditions=sandlot-source', PEERS], inRoot)
   for (const { name, command, args: options } of CHECKS) {
     await measure(name, async () => countCheck(await runInteractive(command, [...options], inRoot)))
   }
