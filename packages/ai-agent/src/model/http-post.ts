@@ -29,6 +29,9 @@ interface HttpRequest {
   body: string | undefined
 }
 
+/** Those with a key: another origin does not get them. */
+const SECRET_HEADERS = ['authorization', 'x-api-key', 'api-key'] as const
+
 /** The limit of `fetch`. */
 const MOST_REDIRECTS = 20
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
@@ -63,8 +66,8 @@ function redirected(request: HttpRequest, { status, headers }: HttpAnswer): Http
   if (location === null || !REDIRECTS.has(status)) return undefined
   const url = new URL(location, request.url)
   if (!/^https?:$/.test(url.protocol)) throw new Error(`it redirects to ${url.protocol}`)
-  const authorization = url.origin === request.url.origin ? request.headers['authorization'] : undefined
-  const sent = { ...request.headers, authorization }
+  const secret = url.origin === request.url.origin ? [] : SECRET_HEADERS.map((name) => [name, undefined])
+  const sent = { ...request.headers, ...Object.fromEntries(secret) }
   return status < 307
     ? { url, method: 'GET', headers: { ...sent, 'content-type': undefined }, body: undefined }
     : { ...request, url, headers: sent }

@@ -15,7 +15,12 @@ import { httpPost } from '../../src/model/http-post.ts'
 import { BodyReader } from '../../src/model/sse.ts'
 import { transportError } from '../../src/model/transport.ts'
 
-const HEADERS = { authorization: 'Bearer secret', 'content-type': 'application/json' }
+const HEADERS = {
+  authorization: 'Bearer secret',
+  'x-api-key': 'secret',
+  'api-key': 'secret',
+  'content-type': 'application/json',
+}
 const never = new AbortController().signal
 
 const servers: Server[] = []
@@ -205,13 +210,16 @@ describe('a redirect', () => {
 
   test('to another origin: the key stays here', async () => {
     const requests: unknown[] = []
+    const headers: unknown[] = []
     const other = await serve(async (request, response) => {
       requests.push(await seen(request))
+      headers.push(request.headers)
       response.end('there')
     })
     const url = await serve((_, response) => response.writeHead(307, { location: other.href }).end())
     expect((await post(url)).text).toBe('there')
     expect(requests).toMatchObject([{ method: 'POST', key: undefined, body: '{"model":"m"}' }])
+    expect(JSON.stringify(headers)).not.toContain('secret')
   })
 
   test('without end, or to what is no web address, is a failure', async () => {
