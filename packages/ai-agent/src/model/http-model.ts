@@ -6,6 +6,7 @@ import { EventReader } from './event-reader.ts'
 import { type Model, type ModelAnswer, type ModelRequest, type Price, ModelError } from './model.ts'
 import { type Profile, profileFor } from './profiles.ts'
 import { type Posted, createTransport, insideContainer, shownUrl } from './transport.ts'
+import { anthropicWire } from './wires/anthropic/anthropic-wire.ts'
 import { chatWire } from './wires/chat/chat-wire.ts'
 import { responsesWire } from './wires/responses/responses-wire.ts'
 import type { AnswerReader, BodyOptions, Wire } from './wires/wire.ts'
@@ -36,7 +37,7 @@ export interface HttpModelOptions {
   streaming?: boolean
 }
 
-const WIRES: Record<WireName, Wire> = { chat: chatWire, responses: responsesWire }
+const WIRES: Record<WireName, Wire> = { chat: chatWire, responses: responsesWire, anthropic: anthropicWire }
 
 /**
  * Milliseconds until an answer that is not streamed: it comes when all of it is there, behind
@@ -58,17 +59,20 @@ export function createHttpModel(options: HttpModelOptions): Model {
     idleMs,
     progressMs: streaming ? progressMs : Math.max(progressMs, WHOLE_ANSWER_MS),
   }
+  const profile = profileFor(baseUrl, options.model, options.profile, wire.name)
   const context: ErrorContext = { model: options.model, baseUrl: shownUrl(baseUrl), apiKey }
   const post = createTransport({
     baseUrl,
     path: wire.path(baseUrl),
     apiKey,
-    headers: wire.headers(apiKey),
+    headers: {
+      ...wire.otherHeaders?.(profile),
+      ...(apiKey === '' ? {} : wire.headers(apiKey, baseUrl)),
+    },
     headTimeoutMs: streaming ? idleMs : Math.max(idleMs, WHOLE_ANSWER_MS),
     inContainer: options.inContainer ?? insideContainer(),
     context,
   })
-  const profile = profileFor(baseUrl, options.model, options.profile)
   const about = { model: options.model, streaming, profile }
   /** Names of all that this endpoint refused: it is not sent again. */
   let refused: ReadonlySet<string> = new Set()

@@ -3,6 +3,7 @@
  * row matches by the host of the base URL or by the model's name; later rows win, so what an
  * endpoint is known to do beats what a model usually does.
  */
+import type { WireName } from '@sandlot/shared/account/models-api'
 
 /** An opening and a closing tag round thoughts that stand in the text. */
 export type TagPair = readonly [open: string, close: string]
@@ -41,6 +42,13 @@ export interface Profile {
    * gets nothing.
    */
   thoughtLevels: readonly string[]
+  /** Tokens of the longest answer, for an API that requires a limit. */
+  longestAnswer: number
+  /**
+   * The form of thought that a Claude takes: as much as it finds necessary, a budget of tokens, or
+   * none.
+   */
+  thinking: 'adaptive' | 'budget' | 'none'
 }
 
 /** The profile of an unknown endpoint: reasoning is sent back with calls, unchanged. */
@@ -52,9 +60,13 @@ export const DEFAULT_PROFILE: Profile = {
   images: true,
   maxTokensName: 'max_tokens',
   thoughtLevels: [],
+  longestAnswer: 32_000,
+  thinking: 'none',
 }
 
 interface Row {
+  /** Only over this API. */
+  wire?: WireName
   host?: RegExp
   model?: RegExp
   profile: Partial<Profile>
@@ -65,6 +77,16 @@ const THINK: readonly TagPair[] = [
   ['<thinking>', '</thinking>'],
 ]
 const NO_REASONING: ReasoningReplay = { when: 'never' }
+
+/** A generation of Claude, over Anthropic's API. */
+function claude(
+  model: RegExp,
+  longestAnswer: number,
+  thinking: Profile['thinking'],
+  thoughtLevels: readonly string[] = thinking === 'budget' ? ['low', 'medium', 'high'] : [],
+): Row {
+  return { wire: 'anthropic', model, profile: { longestAnswer, thinking, thoughtLevels } }
+}
 
 const ROWS: readonly Row[] = [
   // ── Models, wherever they run ──
@@ -105,6 +127,17 @@ const ROWS: readonly Row[] = [
     model: /(?:^|\/)(?:gpt-5(?!\S*chat)|o1(?!-(?:mini|preview))|o[34]\b|gpt-oss|gemini-(?:2\.5|[3-9]))/i,
     profile: { thoughtLevels: ['low', 'medium', 'high'] },
   },
+  claude(/claude-(?:3(?!\d)|instant|2)/, 4_096, 'none'),
+  claude(/claude-3[-.]5/, 8_192, 'none'),
+  claude(/claude-(?:3[-.]7|(?:opus|sonnet|haiku)-4)/, 64_000, 'budget'),
+  claude(/claude-opus-4(?:[-.][01](?!\d)|(?![-.]\d(?!\d)))/, 32_000, 'budget'),
+  claude(/claude-(?:opus|sonnet)-4[-.]6/, 128_000, 'adaptive', ['low', 'medium', 'high', 'max']),
+  claude(
+    /claude-(?:(?:opus|sonnet|haiku)-(?:4[-.][7-9](?!\d)|[5-9](?!\d))|fable|mythos)/,
+    128_000,
+    'adaptive',
+    ['low', 'medium', 'high', 'xhigh', 'max'],
+  ),
   // ── Endpoints ──
   {
     host: /(?:^|\.)openai\.(?:com|azure\.com)$|\.cognitiveservices\.azure\.com$/,
@@ -202,9 +235,16 @@ export const STOP_TOKENS: readonly string[] =
   )
 
 /** The profile of this model at this endpoint, with the overrides of `own`. */
-export function profileFor(baseUrl: URL, model: string, own: Partial<Profile> = {}): Profile {
+export function profileFor(
+  baseUrl: URL,
+  model: string,
+  own: Partial<Profile> = {},
+  wire: WireName = 'chat',
+): Profile {
   const known = ROWS.filter(
-    (row) => row.host?.test(baseUrl.hostname) === true || row.model?.test(model) === true,
+    (row) =>
+      (row.wire ?? wire) === wire &&
+      (row.host?.test(baseUrl.hostname) === true || row.model?.test(model) === true),
   )
   const set = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined))
   return Object.assign({ ...DEFAULT_PROFILE }, ...known.map((row) => row.profile), set) as Profile

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { messageOf } from '@sandlot/shared/base/errors'
+import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import { type ErrorContext, modelError, toModelError, withRequestId } from './errors.ts'
 import { failureOfResponse } from './failure.ts'
 import { type ReadBody, httpPost } from './http-post.ts'
@@ -13,7 +14,7 @@ interface TransportOptions {
   /** Below `baseUrl`, for example `/chat/completions`. */
   path: string
   apiKey: string
-  /** Those of the wire, which carry the key. */
+  /** Those of the wire, which carry the key where there is one. */
   headers: Record<string, string>
   /** Milliseconds until the head of the answer must be there. */
   headTimeoutMs: number
@@ -69,7 +70,8 @@ export function createTransport(
     accept: 'application/json',
     'content-type': 'application/json',
     'user-agent': 'Sandlot',
-    ...(apiKey === '' ? { authorization: basicAuthorization(baseUrl) } : options.headers),
+    ...(apiKey === '' ? { authorization: basicAuthorization(baseUrl) } : {}),
+    ...options.headers,
   }
 
   return async function post(body, connection) {
@@ -80,7 +82,7 @@ export function createTransport(
       )
     }
     // Encoded here, so that the digest is of the bytes that go out.
-    const text = JSON.stringify(body)
+    const text = stringifyExactly(body) ?? ''
     const silence = `The model provider sent nothing for ${Math.round(headTimeoutMs / 1_000)} s.`
     const late = (): void => connection.abort(modelError('timeout', silence))
     const timer = setTimeout(late, headTimeoutMs)

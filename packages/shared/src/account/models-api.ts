@@ -5,7 +5,7 @@
 import { z } from 'zod'
 
 /** The API over which a model is asked. */
-const wireName = z.enum(['chat', 'responses'])
+const wireName = z.enum(['chat', 'responses', 'anthropic'])
 export type WireName = z.infer<typeof wireName>
 
 const dollars = z.number().nonnegative().max(1_000_000)

@@ -46,8 +46,10 @@ export interface Wire {
   readonly name: WireName
   /** The path to post to, below the base URL, for example `/chat/completions`. */
   path(baseUrl: URL): string
-  /** Headers that carry the key, and those that only this wire needs. By lower-case names. */
-  headers(apiKey: string): Record<string, string>
+  /** Headers that carry the key, which is not empty. By lower-case names. */
+  headers(apiKey: string, baseUrl: URL): Record<string, string>
+  /** Others that this wire needs, also without a key. */
+  otherHeaders?(profile: Profile): Record<string, string>
   /** The body of a request. The same request gives the same bytes. */
   body(request: ModelRequest, options: BodyOptions): JsonObject
   reader(onPiece: (piece: ModelChunk) => void, profile: Profile): AnswerReader

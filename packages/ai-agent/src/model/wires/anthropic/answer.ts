@@ -157,7 +157,9 @@ export class MessageReader implements AnswerReader {
   #blockFor(index: number | undefined, piece: ReturnType<typeof pieceOf>): Block {
     const last = this.#blocks.at(-1)
     const begun = index !== undefined && this.#byIndex.has(index)
-    const more = last?.takes(piece) === true && !begun && !last.args.complete
+    const goesOn =
+      last !== undefined && (!last.args.complete || last.args.repeats(piece.content['partial_json']))
+    const more = goesOn && last.takes(piece) && !begun
     return more ? last : this.#open(index, { type: piece.type })
   }
 
