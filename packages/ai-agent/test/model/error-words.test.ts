@@ -44,9 +44,31 @@ const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
     ],
     [400, 'OpenAI, twice', 'Duplicate item found with id rs_057ab4. Remove duplicate items from your input.'],
     [400, 'a proxy', "Unknown parameter: 'input[2].encrypted_content'."],
+    // lbjlaq/Antigravity-Manager#139, RooCodeInc/Roo-Code#10351
+    [
+      400,
+      'Anthropic, no thought',
+      'messages.129.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block',
+    ],
+    // anthropics/claude-code#10627, anthropics/anthropic-sdk-python#1598
+    [400, 'Anthropic, signature', 'messages.1.content.0: Invalid `signature` in `thinking` block'],
+    [400, 'Anthropic, redacted', 'messages.3.content.1: Invalid `data` in `redacted_thinking` block'],
+    // anthropics/claude-code#63203, vybestack/llxprt-code#1653
+    [
+      400,
+      'Anthropic, changed',
+      'messages.3.content.11: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.',
+    ],
+    [400, 'Anthropic, unsigned', 'messages.1.content.0.thinking.signature: Field required'],
+    [400, 'Anthropic, last', 'messages.1: The final block in an assistant message cannot be `thinking`.'],
   ],
   context_overflow: [
     [400, 'Qianfan', 'Prompt tokens too long', 'tokens_too_long'],
+    [
+      400,
+      'Anthropic, with the answer',
+      'input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again',
+    ],
     [
       400,
       'watsonx',
@@ -163,8 +185,6 @@ const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
     [400, 'MiniMax', "invalid params, tool result's tool id(call_x) not found (2013)"],
     [400, 'MiniMax, order', 'invalid params, tool call result does not follow tool call (2013)'],
     [400, 'Anthropic', 'messages: text content blocks must be non-empty'],
-    [400, 'Anthropic, thoughts', 'Expected `thinking` or `redacted_thinking`, but found `tool_use`.'],
-    [400, 'Anthropic, signature', 'messages.1.content.0: Invalid `signature` in `thinking` block'],
     [400, 'DeepSeek', 'Missing `reasoning_content` field in the assistant message at message index 3.'],
     [400, 'OpenAI, an id', "Invalid 'messages[3].tool_calls[0].id': string too long."],
     [400, 'Mistral, an id', 'Tool call id was call_x but must be a-z, A-Z, 0-9, with a length of 9.'],
