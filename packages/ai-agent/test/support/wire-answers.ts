@@ -247,4 +247,104 @@ const responses: WireAnswers = {
   },
 }
 
-export const WIRE_ANSWERS: Record<WireName, WireAnswers> = { chat, responses }
+// ── Messages ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** `args` that are no JSON cannot stand in a whole message, where the provider has parsed them. */
+function messageBlocks({ thought = '', text = '', calls = [] }: NeutralAnswer): Record<string, unknown>[] {
+  return [
+    ...(thought === '' ? [] : [{ type: 'thinking', thinking: thought, signature: `signed:${thought}` }]),
+    ...(text === '' ? [] : [{ type: 'text', text }]),
+    ...calls.map(({ id, name, args }) => ({
+      type: 'tool_use',
+      id,
+      name,
+      input: JSON.parse(args) as unknown,
+    })),
+  ]
+}
+
+function messageOf(answer: NeutralAnswer): Record<string, unknown> {
+  const { finish, calls = [], usage } = answer
+  const { input = 10, output = 5, cached = 0 } = usage ?? {}
+  const stopped = finish === 'length' ? 'max_tokens' : finish === undefined ? 'end_turn' : 'refusal'
+  return {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    stop_reason: calls.length > 0 && finish === undefined ? 'tool_use' : stopped,
+    stop_sequence: null,
+    usage: { input_tokens: input - cached, cache_read_input_tokens: cached, output_tokens: output },
+  }
+}
+
+const anthropic: WireAnswers = {
+  path: '/messages',
+  events(answer, size = 12) {
+    const { thought = '', calls = [] } = answer
+    const message = messageOf(answer)
+    const { stop_reason, usage } = message
+    const event = (type: string, members: object = {}): string =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`
+    const blocks = messageBlocks({ ...answer, calls: calls.map((call) => ({ ...call, args: '{}' })) })
+    const pieces = (block: Record<string, unknown>): object[] => {
+      const { type, id } = block
+      if (type === 'text') return cut(word(block['text']), size).map((text) => ({ type: 'text_delta', text }))
+      if (type === 'tool_use')
+        return cut(calls.find((call) => call.id === id)?.args ?? '', size).map((partial_json) => ({
+          type: 'input_json_delta',
+          partial_json,
+        }))
+      const thoughts = cut(thought, size).map((thinking) => ({ type: 'thinking_delta', thinking }))
+      return [...thoughts, { type: 'signature_delta', signature: block['signature'] }]
+    }
+    return [
+      event('message_start', { message: { ...message, content: [], stop_reason: null } }),
+      ...blocks.flatMap((block, index) => {
+        const empty = { text: '', thinking: '', signature: '', input: {} }
+        const begun = Object.entries({ ...block, ...empty }).filter(([name]) => name in block)
+        return [
+          event('content_block_start', { index, content_block: Object.fromEntries(begun) }),
+          ...pieces(block).map((delta) => event('content_block_delta', { index, delta })),
+          event('content_block_stop', { index }),
+        ]
+      }),
+      event('message_delta', { delta: { stop_reason }, usage }),
+      event('message_stop'),
+    ]
+  },
+  whole: (answer) => ({ ...messageOf(answer), content: messageBlocks(answer) }),
+  failure: (code, message) =>
+    `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type: code, message } })}\n\n`,
+  messages(body) {
+    const system = contentOf(body['system']).text
+    const said = objectsIn(body['messages']).flatMap(({ role, content }): NeutralMessage[] => {
+      const blocks = objectsIn(content)
+      if (role === 'assistant') {
+        const reasoning = blocks.filter(({ type }) => /thinking/.test(word(type)))
+        const calls = blocks.flatMap(({ type, id, name, input }) =>
+          type === 'tool_use' ? [{ id: word(id), name: word(name), args: JSON.stringify(input) }] : [],
+        )
+        return [
+          {
+            role,
+            text: contentOf(blocks).text,
+            ...(reasoning.length === 0 ? {} : { reasoning }),
+            ...(calls.length === 0 ? {} : { calls }),
+          },
+        ]
+      }
+      const results = blocks.filter(({ type }) => type === 'tool_result')
+      const rest = blocks.filter(({ type }) => type !== 'tool_result')
+      return [
+        ...results.map((block): NeutralMessage => {
+          const { tool_use_id, content: result } = block
+          return { role: 'tool', callId: word(tool_use_id), ...contentOf(result ?? '') }
+        }),
+        ...(rest.length === 0 ? [] : [{ role: 'user', ...contentOf(rest) } as const]),
+      ]
+    })
+    return [...(system === '' ? [] : [{ role: 'system', text: system } as const]), ...said]
+  },
+}
+
+export const WIRE_ANSWERS: Record<WireName, WireAnswers> = { chat, responses, anthropic }
