@@ -256,8 +256,3 @@ function bodyOf({ path, bytes = 0, given, readAt, unreadable }: InstructionFile,
   if (given === undefined) return text
   return `${text}\n[Cut: ${given} of ${bytes} bytes. Read ${path} for the rest.]`
 }
-
-/** The text without the times of files that could only not be read at the moment. */
-export function withoutReadTimes(text: string): string {
-  return text.replaceAll(/ \(as read at [\d:.TZ-]+\):$/gm, ':')
-}

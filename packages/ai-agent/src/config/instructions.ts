@@ -9,9 +9,9 @@ import { storableText } from '@sandlot/shared/base/storable-text'
 import { z } from 'zod'
 import type { Project } from '@sandlot/shared/chat/chats'
 import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
-import type { InstructionFile } from '@sandlot/shared/chat/instruction-files'
+import { type InstructionFile, withoutReadTimes } from '@sandlot/shared/chat/instruction-files'
 import { WORKSPACE } from '../tools/workspace-path.ts'
-import { type WorkspaceSources, readInstructionFiles, withoutReadTimes } from './instruction-files.ts'
+import { type WorkspaceSources, readInstructionFiles } from './instruction-files.ts'
 
 /** Bytes of the operator's and of the team's text each. */
 const MAX_TEXT = 64 * 1024
@@ -120,7 +120,7 @@ function ofProject({ folder, instructions: said }: Project): string {
 
 // ── The instructions of one prompt ──────────────────────────────────────────────────────────────
 
-/** The current instructions by the log; empty when there are none. */
+/** The current instructions by the log; undefined when there are none. */
 function instructionsInLog(log: readonly SessionEvent[]): string | undefined {
   for (const event of log.toReversed()) {
     const happened = sandlotEventOf(event)
@@ -130,25 +130,25 @@ function instructionsInLog(log: readonly SessionEvent[]): string | undefined {
 }
 
 /**
- * The text for one prompt. A prompt that an earlier process began has the stored one. A new one
- * asks, and stores only what is new: a known text with the time of an earlier reading stays as it
- * is when a later reading finds the same.
+ * Loads the instructions of one prompt into the log. A prompt that an earlier process began has the
+ * stored ones. A new one asks, and stores only what is new: a known text with the time of an
+ * earlier reading stays as it is when a later reading finds the same.
  */
 export async function takeInstructions(ctx: {
   promptId: string
   resumed: boolean
+  /** Its branch. */
   log: readonly SessionEvent[]
   ask: () => Promise<Instructions>
   store: (events: readonly SessionEvent[]) => Promise<void>
   now: () => number
-}): Promise<string> {
+}): Promise<void> {
+  if (ctx.resumed) return
   const before = instructionsInLog(ctx.log) ?? ''
-  if (ctx.resumed) return before
   const { text, files } = await ctx.ask()
   const content = withoutReadTimes(before)
-  if (text === before || (content !== before && content === withoutReadTimes(text))) return before
+  if (text === before || (content !== before && content === withoutReadTimes(text))) return
   await ctx.store([
     makeSandlotEvent({ type: 'instructions', text, files }, { promptId: ctx.promptId }, ctx.now()),
   ])
-  return text
 }

@@ -1,16 +1,18 @@
 /** Compactions of a conversation, from its log. Pure. */
-import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
+import { type SessionEvent, metaOf, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
 
 export interface Compaction {
   /** Stands for everything up to `upTo`. */
   summary: string
   /** Number of the last event that the summary stands for; 0: there is none. */
   upTo: number
+  /** Number of the event that has the summary; 0: there is none. */
+  at: number
   /** Number of the last event whose call's result is left out. */
   prunedUpTo: number
 }
 
-const NONE: Compaction = { summary: '', upTo: 0, prunedUpTo: 0 }
+const NONE: Compaction = { summary: '', upTo: 0, at: 0, prunedUpTo: 0 }
 
 // These texts are part of stored histories: a change makes every cached prefix worthless once.
 
@@ -23,13 +25,13 @@ const OPENING =
 
 /** The state of the last compaction, of summary and pruning each. */
 export function compactionOf(log: readonly SessionEvent[]): Compaction {
-  return log.reduce((before, event) => {
+  return log.reduce((before, event, index) => {
     const happened = sandlotEventOf(event)
     if (happened?.type !== 'compacted') return before
     const prunedUpTo = Math.max(before.prunedUpTo, happened.prunedUpTo ?? 0)
     // An empty summary stands for nothing: only results were left out.
     if (happened.summary === '') return { ...before, prunedUpTo }
-    return { summary: happened.summary, upTo: happened.upTo, prunedUpTo }
+    return { summary: happened.summary, upTo: happened.upTo, at: seqOf(event) ?? index + 1, prunedUpTo }
   }, NONE)
 }
 

@@ -26,6 +26,7 @@ import type { Author } from '@sandlot/shared/chat/shares'
 import { asWritten } from '../tools/argument-aliases.ts'
 import { truncateToolOutput } from '../tools/output/truncate-output.ts'
 import { growingFold } from './growing-fold.ts'
+import { type InstructionsNote, InstructionsFold, withInstructions } from './instructions.ts'
 
 /**
  * Sent once when the model's answer was empty. Part of the history, so it must never change for
@@ -57,7 +58,8 @@ export interface Reader {
 }
 
 /**
- * The messages of the next request: the system prompt, then the conversation. Of a turn the
+ * The messages of the next request: `system` with the standing instructions, then the conversation,
+ * with a note in front of a message since which they have changed. Of a turn the
  * assistant message with *all* its calls, then one tool message per call in the model's order,
  * nothing between. A message that joined later stands behind the results. Append-only until the
  * next `compacted`, `model_changed` or `history_mended`: a longer log only ever adds messages at
@@ -68,11 +70,14 @@ export function modelMessages(
   system: string,
   reader: Reader = {},
 ): ModelMessage[] {
-  const messages: ModelMessage[] = [{ role: 'system', content: system }]
+  const { items, instructions } = readFold(log)
+  const messages: ModelMessage[] = [
+    { role: 'system', content: withInstructions(system, instructions.inSystem) },
+  ]
   const compaction = compactionOf(log)
   const { origin } = reader
   const to = origin !== undefined && isRefused(log, origin) ? { ...reader, refused: true } : reader
-  for (const item of retainedItems(readItems(log), compaction)) addItem(messages, item, compaction, to)
+  for (const item of retainedItems(items, compaction)) addItem(messages, item, compaction, to)
   return mends(log).some(({ origin }) => origin === undefined) ? plainHistory(messages) : messages
 }
 
@@ -115,8 +120,10 @@ function isOpen(turn: Turn): boolean {
 
 function addItem(messages: ModelMessage[], item: Item, compaction: Compaction, reader: Reader): void {
   if (item.type === 'user') {
-    const { text, images } = item
-    messages.push({ role: 'user', content: text, ...(images.length === 0 ? {} : { images }) })
+    const { images, note } = item
+    const content =
+      note !== undefined && note.seq > compaction.at ? `${note.text}\n\n${item.text}` : item.text
+    messages.push({ role: 'user', content, ...(images.length === 0 ? {} : { images }) })
   } else if (item.type === 'end') {
     // The text that the user read in place of an answer, so that roles keep alternating and the
     // model knows it too.
@@ -251,7 +258,13 @@ interface Place {
 
 export type Item = Place &
   (
-    | { type: 'user'; promptId: string | undefined; text: string; images: ModelImage[] }
+    | {
+        type: 'user'
+        promptId: string | undefined
+        text: string
+        images: ModelImage[]
+        note?: InstructionsNote | undefined
+      }
     | { type: 'turn'; turn: Turn }
     | { type: 'end'; promptId: string; reason: EndReason; text: string | undefined }
   )
@@ -335,6 +348,7 @@ interface Fold {
   commands: Set<string | undefined>
   model: string | undefined
   speakers: Speakers
+  instructions: InstructionsFold
 }
 
 const readFold = growingFold<Fold>(
@@ -345,6 +359,7 @@ const readFold = growingFold<Fold>(
     commands: new Set(),
     model: undefined,
     speakers: new Speakers(),
+    instructions: new InstructionsFold(),
   }),
   (fold, event, place) => {
     if (!isLive(event)) readOne(fold, event, place)
@@ -372,7 +387,7 @@ function readOne(fold: Fold, event: SessionEvent, index: number): void {
   }
 
   if (event.sessionUpdate === 'user_message_chunk') {
-    if (!fold.commands.has(promptId)) addUser(items, event, seq, fold.speakers)
+    if (!fold.commands.has(promptId)) addUser(fold, event, seq)
   } else if (event.sessionUpdate === 'agent_message_chunk') {
     const turn = turnOf()
     if (turn !== undefined && event.content.type === 'text') turn.text = event.content.text
@@ -388,6 +403,9 @@ function readOne(fold: Fold, event: SessionEvent, index: number): void {
   } else {
     const happened = sandlotEventOf(event)
     fold.speakers.note(happened, metaOf(event).author)
+    const last = items.at(-1)
+    if (happened !== undefined)
+      fold.instructions.read(happened, promptId, seq, last?.type === 'user' ? last : undefined)
     if (happened?.type === 'prompt_started' || happened?.type === 'model_changed') {
       fold.model = happened.model ?? fold.model
       if (happened.type === 'prompt_started' && happened.command !== undefined) fold.commands.add(promptId)
@@ -395,8 +413,7 @@ function readOne(fold: Fold, event: SessionEvent, index: number): void {
       const turn = turnOf()
       if (turn !== undefined) turn.ended = true
     } else if (happened?.type === 'background_ended') {
-      if (happened.text !== undefined)
-        items.push({ type: 'user', seq, promptId, text: happened.text, images: [] })
+      if (happened.text !== undefined) items.push(userItem(fold, seq, promptId, happened.text))
     } else if (happened?.type === 'prompt_ended' && !fold.commands.has(promptId)) {
       const { reason, text } = happened
       items.push({ type: 'end', seq, promptId: promptId ?? '', reason, text })
@@ -405,19 +422,29 @@ function readOne(fold: Fold, event: SessionEvent, index: number): void {
 }
 
 /** A message, or one more part of the message before: its images come behind its text. */
-function addUser(items: Item[], event: EventOf<'user_message_chunk'>, seq: number, speakers: Speakers): void {
+function addUser(fold: Fold, event: EventOf<'user_message_chunk'>, seq: number): void {
   const { promptId } = metaOf(event)
   const { content } = event
-  const last = items.at(-1)
+  const last = fold.items.at(-1)
   if (content.type === 'image') {
     const image = { mimeType: content.mimeType, data: content.data }
     if (last?.type === 'user') last.images.push(image)
-    else items.push({ type: 'user', seq, promptId, text: '', images: [image] })
+    else fold.items.push(userItem(fold, seq, promptId, '', [image]))
   } else {
     const said = content.type === 'text' ? content.text : `[${content.name}](${content.uri})`
-    const text = speakers.named(said, metaOf(event).author)
-    items.push({ type: 'user', seq, promptId, text, images: [] })
+    const text = fold.speakers.named(said, metaOf(event).author)
+    fold.items.push(userItem(fold, seq, promptId, text))
   }
+}
+
+function userItem(
+  { instructions }: Fold,
+  seq: number,
+  promptId: string | undefined,
+  text: string,
+  images: ModelImage[] = [],
+): Item {
+  return { type: 'user', seq, promptId, text, images, note: instructions.take() }
 }
 
 /** The model said and called nothing. */

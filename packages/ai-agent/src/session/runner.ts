@@ -187,10 +187,10 @@ export class Runner {
     if (released.aborted) return undefined
     const note = leftOutNote(core.log, registry, promptId, now())
     if (note !== undefined) await core.inTurn(() => core.store([note]))
-    const instructions = await takeInstructions({
+    await takeInstructions({
       promptId,
       resumed,
-      log: core.log,
+      log: branchOf(core.log),
       ask: async () => (await core.parts.instructions?.(core.userId, core.id)) ?? { text: '' },
       store: (events) => core.inTurn(() => core.store(events)),
       now,
@@ -202,7 +202,7 @@ export class Runner {
     const groups = runPrompt({
       ...this.#loopParts(running, signal),
       ...this.#models(promptId, measured),
-      system: systemPrompt(core.parts.system, tools.listTools(), instructions, folder),
+      system: systemPrompt(core.parts.system, tools.listTools(), folder),
       tools: tools.modelTools(),
       resumed,
       resumeCounts,

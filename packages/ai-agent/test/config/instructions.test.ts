@@ -5,14 +5,9 @@ import { describe, expect, test } from 'vitest'
 import { systemPrompt } from '../../src/loop/system-prompt.ts'
 import { instructionsFor, readInstructions } from '../../src/config/instructions.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
-import { AgentBench, ask, happened, newSession } from '../support/agent-fixture.ts'
-import { textAnswer } from '../support/fake-provider.ts'
 import { useSandboxes } from '../tools/use-sandboxes.ts'
 
 type InstructionSources = Parameters<typeof instructionsFor>[1]
-
-const systems = (bench: AgentBench): string[] =>
-  bench.provider.requests.map(({ body }) => String(body.messages[0]?.content))
 
 describe('the texts', () => {
   const local = useSandboxes()
@@ -78,58 +73,10 @@ describe('the texts', () => {
 
 describe('the system prompt', () => {
   test('is the same bytes for the same parts, and speaks of tools only where there are some', () => {
-    const whole = systemPrompt('Base.', builtinTools(), 'Rules.')
-    expect(systemPrompt('Base.', builtinTools(), 'Rules.')).toBe(whole)
+    const whole = systemPrompt('Base.', builtinTools())
+    expect(systemPrompt('Base.', builtinTools())).toBe(whole)
     expect(whole.startsWith('Base.\n\n')).toBe(true)
-    expect(whole.endsWith('\n\nRules.')).toBe(true)
     expect(whole).toContain('ask_user')
-    expect(systemPrompt('Base.', [], '')).toBe('Base.')
-  })
-
-  test('stays as it is until the prompt ends, over a restart too; the next prompt has what was changed', async () => {
-    await using bench = await AgentBench.start([textAnswer('one')])
-    let said = 'First.'
-    const parts = { instructions: async () => ({ text: said }) }
-    const before = await bench.core({ parts })
-    const session = await newSession(before)
-    await ask(session, 'one')
-    expect(systems(bench)).toEqual([expect.stringMatching(/You are a test\.\n\n[^]*\n\nFirst\.$/)])
-
-    let go = (): void => undefined
-    const gate = new Promise<void>((resolve) => (go = resolve))
-    bench.provider.add(async () => {
-      await gate
-      return textAnswer('never read')
-    }, textAnswer('two'))
-    said = 'Second.'
-    await session.prompt('two')
-    await expect.poll(() => bench.provider.requests.length).toBe(2)
-    said = 'Third.'
-    await before.leave()
-    go()
-    const after = await bench.core({ parts })
-    await after.manager.resumeUnfinished()
-    const again = await after.manager.get('u_ada', session.id)
-    await expect.poll(() => again.running).toBe(false)
-    expect(
-      systems(bench)
-        .slice(1)
-        .map((text) => text.split('\n\n').at(-1)),
-    ).toEqual(['Second.', 'Second.'])
-    expect(happened(again.log, 'instructions')).toMatchObject([{ text: 'First.' }, { text: 'Second.' }])
-  })
-
-  test('what has not changed is not stored again, and what is gone is said to be', async () => {
-    await using bench = await AgentBench.start([textAnswer('1'), textAnswer('2'), textAnswer('3')])
-    let said = 'Same.'
-    const session = await newSession(
-      await bench.core({ parts: { instructions: async () => ({ text: said }) } }),
-    )
-    await ask(session, 'one')
-    await ask(session, 'two')
-    said = ''
-    await ask(session, 'three')
-    expect(happened(session.log, 'instructions')).toMatchObject([{ text: 'Same.' }, { text: '' }])
-    expect(systems(bench)[2]).toBe('You are a test.')
+    expect(systemPrompt('Base.', [])).toBe('Base.')
   })
 })

@@ -27,3 +27,8 @@ export const instructionFile = z.object({
     .catch('failed'),
 })
 export type InstructionFile = z.infer<typeof instructionFile>
+
+/** Instructions without the times of files that could only not be read at the moment. */
+export function withoutReadTimes(text: string): string {
+  return text.replaceAll(/ \(as read at [\d:.TZ-]+\):$/gm, ':')
+}
