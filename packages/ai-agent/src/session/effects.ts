@@ -36,7 +36,7 @@ export function effectsOf(events: readonly SessionEvent[], context: EffectsConte
   const [first] = events
   if (first !== undefined && isUncountedAnswer(events)) {
     const { promptId = '', at } = metaOf(first)
-    effects.usage = { promptId, model: context.model, input: 0, output: 0, cached: 0, reasoning: 0, at }
+    effects.usage = { promptId, model: context.model, input: 0, output: 0, reasoning: 0, at }
   }
   // An answer is stored together with the calls that it makes.
   const calls = events.filter(({ sessionUpdate }) => sessionUpdate === 'tool_call').length
@@ -118,7 +118,7 @@ function usageEffects(event: SessionEvent, { model }: EffectsContext): Effects {
   const { usage, cost, promptId = '', at, model: answeredBy = model } = metaOf(event)
   // Without counts it only reports the size of the context.
   if (usage === undefined) return {}
-  const { input = 0, output = 0, cached = 0, reasoning = 0 } = usage
+  const { input = 0, output = 0, cached, reasoning = 0 } = usage
   return { usage: { promptId, model: answeredBy, input, output, cached, reasoning, cost, at } }
 }
 

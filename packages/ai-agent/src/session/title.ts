@@ -88,7 +88,6 @@ export async function nameChat(
         model: model.name,
         input: 0,
         output: 0,
-        cached: 0,
         reasoning: 0,
         at: parts.now(),
       }

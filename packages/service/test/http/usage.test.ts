@@ -10,7 +10,7 @@ import { type Browser, type Harness, addUser, setUp, startHarness, waitFor } fro
 const DAY = 86_400_000
 const FIRST = Date.UTC(2026, 10, 1)
 const NOVEMBER = 'from=2026-11-01&to=2026-11-30'
-const NONE = { calls: 0, cached: 0, reasoning: 0 }
+const NONE = { calls: 0, cached: 0, cachedShare: 0, reasoning: 0 }
 
 let harness: Harness
 let ann: Browser

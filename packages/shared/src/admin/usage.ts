@@ -15,6 +15,8 @@ const countedUsage = z.object({
   input: count,
   output: count,
   cached: count,
+  /** Share of input that was cached, where providers count that; null: known of no answer. */
+  cachedShare: z.number().min(0).max(1).nullable(),
   reasoning: count,
   /** US dollars of the answers with known cost; null: no cost is known. */
   cost: z.number().nonnegative().nullable(),

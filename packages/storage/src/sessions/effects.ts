@@ -180,7 +180,7 @@ async function recordUsage(
       model: usage.model,
       input: usage.input,
       output: usage.output,
-      cached: usage.cached,
+      cached: usage.cached ?? 0,
       reasoning: usage.reasoning,
       cost: usage.cost ?? null,
       calls: usage.calls ?? 0,

@@ -20,7 +20,7 @@ import { addChatMarks, addEnds } from '../shares/chats.ts'
 import { addNotifications } from '../shares/notifications.ts'
 import { addShares } from '../shares/shares.ts'
 import { addPromptQueue } from '../usage/prompt-queue.ts'
-import { addUsageSums, addUsageOwners } from '../usage/usage-sums.ts'
+import { addCachedOf, addUsageSums, addUsageOwners } from '../usage/usage-sums.ts'
 import { addRunTeams, addRuns, addUsageCalls, addUsageCost } from '../usage/usage.ts'
 
 export const sessionsMigrations: Migrations = {
@@ -57,6 +57,7 @@ export const sessionsMigrations: Migrations = {
   '047_run_teams': addRunTeams,
   '048_replica_engine': addReplicaEngine,
   '049_instruction_files': addInstructionFiles,
+  '050_usage_cached_of': addCachedOf,
 }
 
 async function addReplicasAndChanges(db: Kysely<unknown>): Promise<void> {

@@ -109,7 +109,8 @@ export interface Effects {
     model: string
     input: number
     output: number
-    cached: number
+    /** Absent: the provider did not say. */
+    cached?: number | undefined
     reasoning: number
     /** US dollars; absent if no price is known. */
     cost?: number

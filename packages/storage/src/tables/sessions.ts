@@ -167,6 +167,8 @@ interface UsageDaysTable extends UsageSumKey {
   cost: number
   /** Answers of unknown cost. */
   unpriced: number
+  /** Input of answers whose cached tokens are known. Null: from before this was recorded. */
+  cached_of: number | null
 }
 
 interface ToolDaysTable extends UsageSumKey {

@@ -8,7 +8,7 @@
  */
 import { idList } from '@sandlot/shared/account/agent-settings'
 import type { CountedTool, CountedUsage } from '@sandlot/shared/admin/usage'
-import { type Kysely, type Transaction, sql } from 'kysely'
+import { type Kysely, type RawBuilder, type Transaction, sql } from 'kysely'
 import type { SessionsSchema, UsageSumKey } from '../tables/sessions.ts'
 import type { Effects } from '../tables/records.ts'
 
@@ -40,7 +40,19 @@ export interface UsageReads {
 /** People with a shared limit. */
 export type Together = { kind: 'team'; id: string } | { kind: 'deployment' }
 
-const USAGE_SUMS = ['answers', 'calls', 'input', 'output', 'cached', 'reasoning', 'cost', 'unpriced'] as const
+const USAGE_SUMS = [
+  'answers',
+  'calls',
+  'input',
+  'output',
+  'cached',
+  'reasoning',
+  'cost',
+  'unpriced',
+  'cached_of',
+] as const
+/** Cached tokens of the rows whose `cached_of` is known. */
+const CACHED_KNOWN = 'cached_known'
 const TOOL_SUMS = ['calls', 'failed', 'run_ms', 'wait_ms', 'output_bytes'] as const
 const COLUMNS = { day: 'day', person: 'user_id', model: 'model', tool: 'tool' } as const
 
@@ -66,10 +78,11 @@ export async function sumUsage(
     calls: usage.calls ?? 0,
     input: usage.input,
     output: usage.output,
-    cached: usage.cached,
+    cached: usage.cached ?? 0,
     reasoning: usage.reasoning,
     cost: usage.cost ?? 0,
     unpriced: usage.cost === undefined ? 1 : 0,
+    cached_of: usage.cached === undefined ? 0 : usage.input,
   }
   await trx
     .insertInto('usage_days')
@@ -127,8 +140,9 @@ function keyOf({ userId, teams }: { userId: string; teams: string | null }, at: 
 export function usageReads(db: Kysely<SessionsSchema>): UsageReads {
   return {
     async sums(range, by) {
-      const rows = await groupedRows(db, 'usage_days', range, by, USAGE_SUMS)
-      return splitByTeam(db, rows, by, USAGE_SUMS).then((split) =>
+      const names = [...USAGE_SUMS, CACHED_KNOWN]
+      const rows = await groupedRows(db, 'usage_days', range, by, names)
+      return splitByTeam(db, rows, by, names).then((split) =>
         split.map(({ key, sums }) => ({ ...key, ...toUsage(sums) })),
       )
     },
@@ -158,7 +172,7 @@ async function groupedRows(
   const selected = [
     ...keys,
     ...(by.includes('team') ? [sql.ref('teams'), sql`${ownerOfTeams} as owner`] : []),
-    ...sums.map((name) => sql`sum(${sql.ref(name)}) as ${sql.ref(name)}`),
+    ...sums.map((name) => sql`sum(${summed(name)}) as ${sql.ref(name)}`),
   ]
   const { rows } = await sql<Row>`
     select ${sql.join(selected)} from ${sql.table(table)}
@@ -168,6 +182,10 @@ async function groupedRows(
     ${groups.length === 0 ? sql`` : sql`group by ${sql.join(groups)}`}
   `.execute(db)
   return rows
+}
+
+function summed(name: string): RawBuilder<unknown> {
+  return name === CACHED_KNOWN ? sql`case when cached_of is null then 0 else cached end` : sql.ref(name)
 }
 
 interface Split {
@@ -217,7 +235,10 @@ function toUsage(sums: Record<string, number>): CountedUsage {
   const { answers = 0, calls = 0, input = 0, output = 0, cached = 0, reasoning = 0, unpriced = 0 } = sums
   // The cost of no answers is known: nothing.
   const cost = answers > 0 && unpriced === answers ? null : (sums['cost'] ?? 0)
-  return { answers, calls, input, output, cached, reasoning, cost, unpriced }
+  const { cached_of: of = 0, [CACHED_KNOWN]: known = 0 } = sums
+  // Some providers count cached tokens that are not in their input.
+  const cachedShare = of === 0 ? null : Math.min(1, known / of)
+  return { answers, calls, input, output, cached, cachedShare, reasoning, cost, unpriced }
 }
 
 function toTool(sums: Record<string, number>): CountedTool {
@@ -263,6 +284,11 @@ export async function addUsageSums(db: Kysely<unknown>): Promise<void> {
       sum(cached), sum(reasoning), coalesce(sum(cost), 0), count(*) - count(cost)
     from usage group by user_id, at / ${sql.lit(DAY_MS)}, model
   `.execute(db)
+}
+
+/** Input tokens of answers whose cached tokens the provider counted; null in earlier sums. */
+export async function addCachedOf({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('usage_days').addColumn('cached_of', 'bigint').execute()
 }
 
 function keyColumns({ schema }: Kysely<unknown>, table: string, of: string) {

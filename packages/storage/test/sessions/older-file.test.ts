@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { openWriter } from '../../src/database/database.ts'
 import type { SessionsSchema } from '../../src/tables/sessions.ts'
@@ -29,7 +30,7 @@ test('from before the limits of a day: tokens stay, what runs counts from its la
     ]
     await old.db.insertInto('sessions').values(sessions).execute()
     const usage = { id: 'u', user_id: 'ann', session_id: 's', prompt_id: 'p', model: 'm', cost: 0.5, at: 40 }
-    const tokens = { input: 10, output: 5, cached: 0, reasoning: 0 }
+    const tokens = { input: 10, output: 5, cached: 4, reasoning: 0 }
     await old.db
       .insertInto('usage')
       .values({ ...usage, ...tokens })
@@ -40,8 +41,26 @@ test('from before the limits of a day: tokens stay, what runs counts from its la
     const spent = { turns: 1, calls: 0, tokens: 15, cost: 0.5, unpriced: 0 }
     expect(await store.spentSince('ann', 0, 80)).toEqual({ ...spent, ms: 30 })
     expect(await store.usage.sums({ from: 0, to: 9 }, ['day', 'person', 'model'])).toEqual([
-      { day: 0, person: 'ann', model: 'm', answers: 1, calls: 0, ...tokens, cost: 0.5, unpriced: 0 },
+      {
+        day: 0,
+        person: 'ann',
+        model: 'm',
+        answers: 1,
+        calls: 0,
+        ...tokens,
+        cachedShare: null,
+        cost: 0.5,
+        unpriced: 0,
+      },
     ])
+    // A day of before stays unknown, and takes no part in the share of all.
+    const counted = { promptId: 'q', model: 'm', input: 100, output: 1, cached: 80, reasoning: 0, cost: 1 }
+    for (const at of [70, 86_400_070])
+      await store.append('s', [makeSandlotEvent({ type: 'stop_asked' }, {}, at)], {
+        usage: { ...counted, at },
+      })
+    expect(await store.usage.sums({ from: 0, to: 0 }, [])).toMatchObject([{ cached: 84, cachedShare: null }])
+    expect(await store.usage.sums({ from: 0, to: 9 }, [])).toMatchObject([{ cached: 164, cachedShare: 0.8 }])
     await store.close()
   } finally {
     rmSync(folder, { recursive: true })

@@ -24,6 +24,7 @@ interface Answer {
   day: number
   input: number
   output: number
+  cached: number | undefined
   cost: number | undefined
 }
 
@@ -66,6 +67,7 @@ export function testUsage(store: () => Counting): void {
       day: fc.integer({ min: DAY, max: DAY + 3 }),
       input: fc.nat(1_000_000),
       output: fc.nat(1_000_000),
+      cached: fc.option(fc.nat(100), { nil: undefined }),
       // Sums of these are exact, in any order.
       cost: fc.option(
         fc.nat(4_000).map((value) => value / 1_024),
@@ -108,12 +110,15 @@ export function testUsage(store: () => Counting): void {
           })
           const priced = same.flatMap(({ cost }) => cost ?? [])
           const total = (of: (row: Answer) => number): number => same.reduce((sum, each) => sum + of(each), 0)
+          const cached = total((row) => row.cached ?? 0)
+          const of = total((row) => (row.cached === undefined ? 0 : row.input))
           expected.set(JSON.stringify(key), {
             ...key,
             answers: same.length,
             input: total(({ input }) => input),
             output: total(({ output }) => output),
-            cached: 8 * same.length,
+            cached,
+            cachedShare: of === 0 ? null : Math.min(1, cached / of),
             reasoning: 2 * same.length,
             calls: 0,
             cost: priced.length === 0 ? null : priced.reduce((sum, cost) => sum + cost, 0),
@@ -127,7 +132,7 @@ export function testUsage(store: () => Counting): void {
   })
 
   test('of nothing there is one sum without keys, and none with', async () => {
-    const nothing = { answers: 0, calls: 0, input: 0, output: 0, cached: 0, reasoning: 0 }
+    const nothing = { answers: 0, calls: 0, input: 0, output: 0, cached: 0, cachedShare: null, reasoning: 0 }
     expect(await store().usage.sums(ALL, [])).toEqual([{ ...nothing, cost: 0, unpriced: 0 }])
     expect(await store().usage.sums(ALL, ['day'])).toEqual([])
     expect(await store().usage.tools(ALL, ['tool'])).toEqual([])

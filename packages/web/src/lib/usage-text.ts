@@ -23,6 +23,20 @@ export function costWords({ cost, unpriced }: Pick<CountedUsage, 'cost' | 'unpri
   return unpriced > 0 ? `at least ${dollarWords(cost)}` : dollarWords(cost)
 }
 
+/** `83 %`, rounded down. `share`: from 0 to 1. */
+export function shareWords(share: number): string {
+  return `${Math.floor(share * 100)} %`
+}
+
+/** A note next to the tokens in; undefined: nothing was cached as far as it is known. */
+export function cachedWords({
+  cached,
+  cachedShare,
+}: Pick<CountedUsage, 'cached' | 'cachedShare'>): string | undefined {
+  if (cachedShare !== null) return `${shareWords(cachedShare)} read from cache`
+  return cached === 0 ? undefined : `${tokenWords(cached)} cached`
+}
+
 /** A note next to a sum with answers of unknown cost; undefined: there are none. */
 export function unpricedWords({ unpriced }: Pick<CountedUsage, 'unpriced'>): string | undefined {
   if (unpriced === 0) return undefined

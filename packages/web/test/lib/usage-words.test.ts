@@ -5,6 +5,7 @@ import {
   againWords,
   budgetName,
   budgetUse,
+  cachedWords,
   costWords,
   dollarWords,
   percentUsed,
@@ -46,6 +47,13 @@ test('unknown cost is unknown, never zero', () => {
   expect(spentLine({ ...spent, unpriced: 1 }, 8_200)).toBe('8.2 s · 12 k tokens · at least $0.04')
   expect(spentRows({ ...spent, unpriced: 2 }).at(-1)).toEqual(['Cost', 'unknown: 2 answers of unknown cost'])
   expect(spentRows(spent)[0]).toEqual(['Tokens in', '11,200, 9,000 of them cached'])
+})
+
+test('the share of input read from cache is unknown where no provider counts it, and never rounded up', () => {
+  expect(cachedWords({ cached: 999, cachedShare: 0.9999 })).toBe('99 % read from cache')
+  expect(cachedWords({ cached: 0, cachedShare: 0 })).toBe('0 % read from cache')
+  expect(cachedWords({ cached: 15_000, cachedShare: null })).toBe('15 k cached')
+  expect(cachedWords({ cached: 0, cachedShare: null })).toBeUndefined()
 })
 
 test('a limit is named with whose it is, and says when it starts again', () => {

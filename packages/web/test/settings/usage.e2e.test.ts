@@ -46,9 +46,11 @@ test.each(
     .getByRole('img', { name: /^Cost by day, from / })
     .locator('canvas')
     .waitFor()
+  // Its cost, and how much of its input was cached.
   expect(await page.getByRole('region', { name: 'By model, as a table' }).getByText('unknown').count()).toBe(
-    1,
+    2,
   )
+  await page.getByText('70 % read from cache', { exact: true }).waitFor()
   await page.getByText('The same as a table').click()
   expect(await page.getByRole('rowheader', { name: /^\d{4}-\d\d-\d\d$/ }).count()).toBeGreaterThan(9)
   expect(await lookAt(page, name)).toEqual([])

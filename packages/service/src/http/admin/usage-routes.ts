@@ -200,6 +200,7 @@ const NOTHING: CountedUsage = {
   input: 0,
   output: 0,
   cached: 0,
+  cachedShare: null,
   reasoning: 0,
   cost: 0,
   unpriced: 0,

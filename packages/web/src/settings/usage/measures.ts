@@ -2,7 +2,7 @@
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import type { CountedTool, CountedUsage } from '@sandlot/shared/admin/usage'
 import { formatDuration } from '../../lib/format.ts'
-import { costWords, dollarWords, tokenWords } from '../../lib/usage-text.ts'
+import { costWords, dollarWords, shareWords, tokenWords } from '../../lib/usage-text.ts'
 
 const whole = (value: number): string => value.toLocaleString('en')
 
@@ -12,8 +12,15 @@ export const USAGE_MEASURES: Measures<CountedUsage> = [
   { id: 'cost', name: 'Cost', of: ({ cost }) => cost, words: dollarWords, cell: costWords },
   count('input', 'Tokens in', tokenWords),
   count('output', 'Tokens out', tokenWords),
-  count('cached', 'Of in, cached', tokenWords),
-  count('reasoning', 'Of out, reasoning', tokenWords),
+  count('cached', 'Cached input', tokenWords),
+  {
+    id: 'cachedShare',
+    name: 'Cached share',
+    of: ({ cachedShare }) => cachedShare,
+    words: shareWords,
+    cell: ({ cachedShare }) => (cachedShare === null ? 'unknown' : shareWords(cachedShare)),
+  },
+  count('reasoning', 'Reasoning output', tokenWords),
   count('answers', 'Answers', whole),
   count('calls', 'Calls', whole),
 ]
@@ -27,7 +34,7 @@ export const TOOL_MEASURES: Measures<CountedTool> = [
 ]
 
 function count(
-  id: Exclude<keyof CountedUsage, 'cost'>,
+  id: Exclude<keyof CountedUsage, 'cost' | 'cachedShare'>,
   name: string,
   words: (value: number) => string,
 ): Measure<CountedUsage> {

@@ -15,6 +15,7 @@ import {
   againWords,
   budgetName,
   budgetUse,
+  cachedWords,
   costWords,
   percentUsed,
   tokenWords,
@@ -84,7 +85,7 @@ export function Totals(props: { total: CountedUsage }) {
   const { total } = props
   const all = [
     { name: 'Cost', value: costWords(total), more: unpricedWords(total) },
-    { name: 'Tokens in', value: tokenWords(total.input), more: `${tokenWords(total.cached)} cached` },
+    { name: 'Tokens in', value: tokenWords(total.input), more: cachedWords(total) },
     { name: 'Tokens out', value: tokenWords(total.output), more: `${tokenWords(total.reasoning)} reasoning` },
     {
       name: 'Answers',
