@@ -254,6 +254,7 @@ export const LOOP_ROWS: Record<string, Record<string, readonly string[]>> = {
       'packages/service/test/socket/join.test.ts :: a reader that does not read is dropped, delays no other, and gets the rest by resuming',
     ],
     'stable prefix': [
+      'packages/ai-agent/test/loop/stable-prefix.test.ts :: a chat of forty requests over $wire.name: each begins with the one before, but for causes that are counted',
       'packages/ai-agent/test/model/http-model.test.ts :: bug 26: is on the wire exactly so, byte for byte the same each time',
       'packages/ai-agent/test/mcp/agent.test.ts :: bug 26: the tools of a prompt are the same bytes in all its requests, whatever a server says meanwhile',
     ],
