@@ -43,7 +43,9 @@ async function everything(): Promise<{ text: string; series: Map<string, Labels[
   const call = { tool: 'glob', waitMs: 0, runMs: 1, bytes: 5, truncated: false, cached: false, retries: 0 }
   for (const outcome of ['completed', 'timeout', 'sandbox_unavailable', 'sandbox_lost'] as const)
     tools.record({ ...call, outcome })
-  const agent = await new AgentMetrics().scrape(tools)
+  const metrics = new AgentMetrics()
+  metrics.usage('gpt-5', { input: 2, output: 1, cached: 1 })
+  const agent = await metrics.scrape(tools)
   const text = `${await service.text()}\n${agent.text}`
   const series = new Map<string, Labels[]>()
   for (const line of text.split('\n')) {

@@ -13,6 +13,8 @@ import { prometheusText } from './prometheus-text.ts'
 import type { Tracing } from './tracing.ts'
 import type { PromptRecord, AgentMetricsReport } from './report.ts'
 
+const COUNTED = ['input', 'output', 'cached', 'cacheWritten', 'reasoning'] as const
+
 export class AgentMetrics {
   /**
    * From the last outcome of a turn to the next request, in milliseconds. Ours alone: no provider
@@ -25,7 +27,7 @@ export class AgentMetrics {
   readonly firstToken = new Histogram()
   readonly health = new ModelHealth()
   readonly #turns = new Histogram()
-  readonly #tokens = { input: 0, output: 0, cached: 0, reasoning: 0 }
+  readonly #tokens = new Map<string, TokenUsage>()
   readonly #ended = Object.fromEntries(END_REASONS.map((reason) => [reason, 0])) as Record<EndReason, number>
   readonly #loopDelay = new LoopDelay()
   #requests = 0
@@ -42,10 +44,12 @@ export class AgentMetrics {
     this.#requests++
   }
 
-  /** Usage of one answer; a count that the provider did not send is absent. */
-  usage(usage: TokenUsage): void {
-    for (const kind of ['input', 'output', 'cached', 'reasoning'] as const)
-      this.#tokens[kind] += usage[kind] ?? 0
+  /** Usage of one answer of this model; a count that the provider did not send is absent. */
+  usage(model: string, usage: TokenUsage): void {
+    const tokens = this.#tokens.get(model) ?? {}
+    this.#tokens.set(model, tokens)
+    for (const kind of COUNTED)
+      if (usage[kind] !== undefined) tokens[kind] = (tokens[kind] ?? 0) + usage[kind]
   }
 
   prompt({ reason, turns, cost }: PromptRecord): void {
@@ -65,7 +69,7 @@ export class AgentMetrics {
     return {
       tools: tools.tools().map((tool) => ({ tool, ...tools.getStats(tool) })),
       requests: this.#requests,
-      tokens: { ...this.#tokens },
+      tokens: structuredClone(this.#tokens),
       cost: this.#cost,
       prompts: { ended: { ...this.#ended }, turns: this.#turns.summary(), unpriced: this.#unpriced },
       continuationMs: this.continuation.summary(),

@@ -130,10 +130,10 @@ export class MeasuredPrompt {
 
   #count(group: EventGroup): void {
     for (const event of group) {
-      const { turn = 0, usage, cost } = metaOf(event)
+      const { turn = 0, usage, cost, model = '' } = metaOf(event)
       this.#turns = Math.max(this.#turns, turn)
       if (event.sessionUpdate === 'usage_update' && usage !== undefined) {
-        this.#into.usage(usage)
+        this.#into.usage(model, usage)
         for (const kind of USED) this.#tokens[kind] += usage[kind] ?? 0
         if (cost !== undefined) this.#cost = (this.#cost ?? 0) + cost
       }

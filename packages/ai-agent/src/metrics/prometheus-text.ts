@@ -69,7 +69,12 @@ export async function prometheusText(report: AgentMetricsReport): Promise<string
   counter('sandlot_model_requests_total', [[{}, report.requests]])
   counter(
     'sandlot_model_tokens_total',
-    Object.entries(report.tokens).map(([kind, value]) => [{ kind }, value]),
+    [...report.tokens].flatMap(([model, tokens]) =>
+      Object.entries(tokens).map(
+        ([kind, value]) =>
+          [{ kind: kind === 'cacheWritten' ? 'cache_written' : kind, model }, value] as const,
+      ),
+    ),
   )
   counter('sandlot_model_cost_dollars_total', [[{}, report.cost]])
   counter('sandlot_prompts_unpriced_total', [[{}, prompts.unpriced]])

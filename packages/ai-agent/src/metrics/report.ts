@@ -1,6 +1,6 @@
 /** Metrics since the start, as they are read. */
 import type { EndReason } from '@sandlot/shared/chat/reasons'
-import type { PromptTiming } from '@sandlot/shared/chat/event-meta'
+import type { PromptTiming, TokenUsage } from '@sandlot/shared/chat/event-meta'
 import type { LoopDelays } from '@sandlot/shared/node/loop-delay'
 import type { ToolStats } from './tool-metrics.ts'
 import type { Summary } from './histogram.ts'
@@ -23,7 +23,8 @@ export interface AgentMetricsReport {
   tools: ({ tool: string } & ToolStats)[]
   /** To the model, with retries. */
   requests: number
-  tokens: PromptRecord['tokens']
+  /** By model; of a kind that its provider never counted there is none. */
+  tokens: ReadonlyMap<string, TokenUsage>
   /** US dollars, of the answers whose price was known. */
   cost: number
   prompts: { ended: Record<EndReason, number>; turns: Summary; unpriced: number }

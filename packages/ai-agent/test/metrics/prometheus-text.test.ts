@@ -22,7 +22,10 @@ const tool = (name: string, count = 1): AgentMetricsReport['tools'][number] => (
 const report = (tools: AgentMetricsReport['tools']): AgentMetricsReport => ({
   tools,
   requests: 7,
-  tokens: { input: 10, output: 20, cached: 5, reasoning: 3 },
+  tokens: new Map([
+    ['gpt-5', { input: 10, output: 20, cached: 5, cacheWritten: 2 }],
+    ['local', { input: 1 }],
+  ]),
   cost: 0.5,
   prompts: {
     ended: {
@@ -56,13 +59,17 @@ describe('the agent’s metrics as Prometheus text', () => {
       'sandlot_tool_run_seconds_sum{tool="run_shell_command"} 2',
       'sandlot_tool_run_seconds_count{tool="run_shell_command"} 4',
       'sandlot_tool_truncated_ratio{tool="run_shell_command"} 0.25',
-      'sandlot_model_tokens_total{kind="reasoning"} 3',
+      'sandlot_model_tokens_total{kind="cached",model="gpt-5"} 5',
+      'sandlot_model_tokens_total{kind="cache_written",model="gpt-5"} 2',
+      'sandlot_model_tokens_total{kind="input",model="local"} 1',
       'sandlot_prompts_ended_total{reason="error"} 1',
       'sandlot_continuation_seconds{quantile="0.95"} 0.005',
       'sandlot_continuation_seconds_count 4',
       'sandlot_prompt_turns_sum 9',
     ])
       expect(text.split('\n')).toContain(line)
+    // Unknown, not 0: its provider does not count them.
+    expect(text).not.toContain('{kind="cached",model="local"}')
   })
 
   test('a thousand tools are fifty series and one for the others; nothing is lost', async () => {

@@ -42,7 +42,7 @@ test('tokens are summed as providers counted them; a prompt that fails is an end
   await ask(session, '1')
   await ask(session, '2')
   expect(metrics.report(createToolMetrics())).toMatchObject({
-    tokens: { input: 10, output: 4, cached: 6, reasoning: 0 },
+    tokens: new Map([['fake', { input: 10, output: 4, cached: 6 }]]),
     prompts: { ended: { completed: 1, error: 1 } },
   })
 })

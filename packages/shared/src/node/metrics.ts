@@ -132,14 +132,22 @@ export const METRICS = {
   },
   sandlot_model_tokens_total: {
     kind: 'counter',
-    labels: ['kind'],
-    meaning: 'input, output, cached (part of input) and reasoning (part of output), as providers count',
+    labels: ['kind', 'model'],
+    meaning:
+      'input, output, cached and cache_written (parts of input) and reasoning (part of output), as far as providers count',
     panels: [
       {
         title: 'Tokens',
         note: 'A second; cached are part of input, reasoning of output',
         unit: 'short',
         query: 'sum by (kind) (once(rate({}[$i])))',
+      },
+      {
+        title: 'Input read from cache',
+        note: 'Share of the input of models whose provider counts it',
+        unit: 'percentunit',
+        query:
+          'sum by (model) (once(rate({kind="cached"}[$i]))) / sum by (model) (once(rate({kind="input"}[$i])))',
       },
     ],
   },
