@@ -5,6 +5,7 @@ import { type ErrorContext, modelError, withRequestId } from './errors.ts'
 import { EventReader } from './event-reader.ts'
 import { type Model, type ModelAnswer, type ModelRequest, type Price, ModelError } from './model.ts'
 import { type Profile, profileFor } from './profiles.ts'
+import { withoutStrictNulls } from './strict-schema.ts'
 import { type Posted, createTransport, insideContainer, shownUrl } from './transport.ts'
 import { anthropicWire } from './wires/anthropic/anthropic-wire.ts'
 import { chatWire } from './wires/chat/chat-wire.ts'
@@ -122,7 +123,8 @@ export function createHttpModel(options: HttpModelOptions): Model {
         ;({ requestId } = posted)
         const body = new BodyReader(posted.read, connection, limits)
         const answer = await readAnswer(body, context, wire.reader(onPiece, profile))
-        return { ...answer, requestDigest: posted.requestDigest }
+        const calls = answer.calls.map((call) => withoutStrictNulls(call, request.tools))
+        return { ...answer, calls, requestDigest: posted.requestDigest }
       } catch (error) {
         connection.abort()
         // Whatever an abort makes of the request, it is the abort.

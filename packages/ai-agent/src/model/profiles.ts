@@ -35,6 +35,8 @@ export interface Profile {
   extraContent: boolean
   /** True if images may be sent. */
   images: boolean
+  /** True if Chat Completions of this endpoint knows strict mode for the arguments of tools. */
+  strictTools: boolean
   /** The name that this endpoint knows for the limit of the answer. */
   maxTokensName: 'max_tokens' | 'max_completion_tokens'
   /**
@@ -58,6 +60,7 @@ export const DEFAULT_PROFILE: Profile = {
   reasoning: { when: 'with_calls' },
   extraContent: true,
   images: true,
+  strictTools: false,
   maxTokensName: 'max_tokens',
   thoughtLevels: [],
   longestAnswer: 32_000,
@@ -145,6 +148,7 @@ const ROWS: readonly Row[] = [
       thinkTags: [],
       reasoning: NO_REASONING,
       extraContent: false,
+      strictTools: true,
       maxTokensName: 'max_completion_tokens',
     },
   },

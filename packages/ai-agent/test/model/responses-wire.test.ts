@@ -5,7 +5,7 @@ import { createHttpModel } from '../../src/model/http-model.ts'
 import type { HttpModelOptions } from '../../src/model/http-model.ts'
 import { isObject } from '../../src/model/json.ts'
 import type { AssistantMessage, ModelAnswer, ModelMessage, ModelRequest } from '../../src/model/model.ts'
-import { DEFAULT_PROFILE } from '../../src/model/profiles.ts'
+import { DEFAULT_PROFILE, profileFor } from '../../src/model/profiles.ts'
 import { requestBody } from '../../src/model/wires/responses/body.ts'
 import { responsesWire } from '../../src/model/wires/responses/responses-wire.ts'
 import { type FakeProvider, errorAnswer, startFakeProvider } from '../support/fake-provider.ts'
@@ -281,6 +281,60 @@ describe('what an endpoint refuses', () => {
     const [first, ...others] = provider.requests.map(({ body }) => sent(body))
     expect(first).not.toEqual(expected)
     expect(others).toEqual([expected, expected])
+  })
+
+  describe('strict mode', () => {
+    const parameters = {
+      type: 'object',
+      properties: { path: { type: 'string' }, limit: { type: 'integer' } },
+      required: ['path'],
+      additionalProperties: false,
+    }
+    const strict = {
+      ...parameters,
+      properties: { path: { type: 'string' }, limit: { type: ['integer', 'null'] } },
+      required: ['path', 'limit'],
+    }
+    const read = { name: 'read', description: 'Read.', parameters }
+    const asked: ModelRequest = { messages: [{ role: 'user', content: 'hi' }], tools: [read] }
+    const never = new AbortController().signal
+    const call = { id: 'a', name: 'read', args: '{"path":"x","limit":null}' }
+    const sent = (place: number): unknown => provider.requests[place]?.body.tools?.[0]
+
+    test('is asked for where the schema has that form, and a null for an absent argument is dropped', async () => {
+      provider.add({ steps: events({ calls: [call] }) })
+      const { calls } = await model().stream(asked, never, () => undefined)
+      expect(calls).toEqual([{ id: 'a', name: 'read', args: { path: 'x' } }])
+      expect(sent(0)).toEqual({
+        type: 'function',
+        name: 'read',
+        description: 'Read.',
+        parameters: strict,
+        strict: true,
+      })
+    })
+
+    test('ends where the endpoint refuses the schema', async () => {
+      const words =
+        "Invalid schema for function 'read': In context=('properties', 'limit'), 'x' is not permitted."
+      provider.add(refusal(words), fine)
+      await model().stream(asked, never, () => undefined)
+      expect(sent(1)).toEqual({ type: 'function', strict: false, ...read })
+    })
+
+    test('is asked for over Chat Completions where the endpoint is known to have it', async () => {
+      const chat = (strictTools: boolean) => model({ wire: 'chat', profile: { strictTools } })
+      const answer = { steps: WIRE_ANSWERS.chat.events({ calls: [call] }) }
+      provider.add(answer, refusal("Unrecognized request argument supplied: 'strict'"), answer, answer)
+      expect((await chat(true).stream(asked, never, () => undefined)).calls[0]?.args).toEqual({ path: 'x' })
+      await chat(true).stream(asked, never, () => undefined)
+      await chat(false).stream(asked, never, () => undefined)
+      const plain = { type: 'function', function: read }
+      const strictTool = { type: 'function', function: { ...read, parameters: strict, strict: true } }
+      expect([0, 1, 2, 3].map(sent)).toEqual([strictTool, strictTool, plain, plain])
+      expect(profileFor(new URL('https://api.openai.com/v1'), 'gpt-4.1').strictTools).toBe(true)
+      expect(profileFor(new URL(provider.baseUrl), 'gpt-4.1').strictTools).toBe(false)
+    })
   })
 
   test('one after the other, and each only once', async () => {

@@ -4,9 +4,17 @@
  */
 import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import { storableJson } from '@sandlot/shared/base/storable-text'
-import { type JsonObject, isObject } from '../../json.ts'
-import type { AssistantMessage, ModelCall, ModelImage, ModelMessage, ModelRequest } from '../../model.ts'
+import { type JsonObject, isObject, member } from '../../json.ts'
+import type {
+  AssistantMessage,
+  ModelCall,
+  ModelImage,
+  ModelMessage,
+  ModelRequest,
+  ModelTool,
+} from '../../model.ts'
 import type { Profile } from '../../profiles.ts'
+import { strictSchema } from '../../strict-schema.ts'
 import { imageNote, legalName } from '../sendable.ts'
 import type { BodyOptions } from '../wire.ts'
 import { reasoningToSend } from './reasoning.ts'
@@ -19,12 +27,7 @@ export function requestBody(request: ModelRequest, options: BodyOptions): JsonOb
     ...(tools.length === 0
       ? {}
       : {
-          tools: tools
-            .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-            .map(({ name, description, parameters }) => ({
-              type: 'function',
-              function: { name, description, parameters },
-            })),
+          tools: tools.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map((tool) => wireTool(tool, options)),
         }),
     stream: options.streaming,
     ...(options.streaming && !options.refused.has('stream_options')
@@ -34,6 +37,13 @@ export function requestBody(request: ModelRequest, options: BodyOptions): JsonOb
     reasoning_effort: options.effort,
   }
   return storableJson(body) as JsonObject
+}
+
+function wireTool({ name, description, parameters }: ModelTool, options: BodyOptions): JsonObject {
+  const asks = options.profile.strictTools && !options.refused.has('strict')
+  const strict = asks ? strictSchema(parameters) : undefined
+  const schema = strict === undefined ? { parameters } : { parameters: strict, strict: true }
+  return { type: 'function', function: { name, description, ...schema } }
 }
 
 /**
@@ -129,6 +139,7 @@ export function learn(words: string, body: JsonObject, options: BodyOptions): st
   if (!refused.has('stream_options') && /stream_options|include_usage/.test(words)) return 'stream_options'
   if (!refused.has('max_tokens_name') && wantsOtherName(words, maxTokensName(options)))
     return 'max_tokens_name'
+  if (!refused.has('strict') && /\bstrict\b|\bschema\b/i.test(words) && sendsStrict(body)) return 'strict'
   const refusesNull = /content/i.test(words) && /\bnull\b|\bnone\b|string/i.test(words)
   if (!refused.has('null_content') && refusesNull && sendsNull(body)) return 'null_content'
   return undefined
@@ -140,6 +151,10 @@ function wantsOtherName(words: string, name: Profile['maxTokensName']): boolean 
   // An endpoint that knows the newer name mentions it; one that does not must report it, for its
   // value may be wrong too.
   return /max_completion_tokens/.test(words) && (name === 'max_tokens' || UNKNOWN.test(words))
+}
+
+function sendsStrict({ tools }: JsonObject): boolean {
+  return Array.isArray(tools) && tools.some((tool) => member(member(tool, 'function'), 'strict') === true)
 }
 
 function sendsNull({ messages }: JsonObject): boolean {

@@ -14,6 +14,7 @@ import type {
   ModelTool,
   ToolMessage,
 } from '../../model.ts'
+import { strictSchema } from '../../strict-schema.ts'
 import { imageNote, legalName } from '../sendable.ts'
 import type { BodyOptions } from '../wire.ts'
 import { BETWEEN_MESSAGES } from './items.ts'
@@ -50,14 +51,13 @@ export function requestBody(request: ModelRequest, options: BodyOptions): JsonOb
 function sortedTools(tools: readonly ModelTool[], refused: BodyOptions['refused']): JsonObject[] {
   return tools
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map(({ name, description, parameters }) => ({
-      type: 'function',
-      name,
-      description,
-      parameters,
-      // Without the member OpenAI changes the schema.
-      ...(refused.has('strict_name') ? {} : { strict: false }),
-    }))
+    .map(({ name, description, parameters }) => {
+      const tool = { type: 'function', name, description }
+      if (refused.has('strict_name')) return { ...tool, parameters }
+      const strict = refused.has('strict') ? undefined : strictSchema(parameters)
+      // Without the member OpenAI takes it for true, and changes the schema.
+      return { ...tool, parameters: strict ?? parameters, strict: strict !== undefined }
+    })
 }
 
 // ── Input items ─────────────────────────────────────────────────────────────────────────────────
@@ -225,6 +225,12 @@ const LESSONS: readonly Lesson[] = [
     words: /\bstrict\b/,
     unknown: true,
     sent: ({ tools }) => someObject(tools, (tool) => tool['strict'] !== undefined),
+  },
+  {
+    name: 'strict',
+    words: /\bstrict\b|\bschema\b|invalid_function_parameters/i,
+    unknown: false,
+    sent: ({ tools }) => someObject(tools, (tool) => tool['strict'] === true),
   },
   {
     name: 'no_ids',
