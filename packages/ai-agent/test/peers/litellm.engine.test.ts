@@ -36,6 +36,86 @@ describe.skipIf(missing !== undefined)(`LiteLLM${missing === undefined ? '' : ` 
   ]
   const never = new AbortController().signal
 
+  describe('Responses', () => {
+    const ask = (request: ModelRequest, streaming = true, name = proxy.model): Promise<ModelAnswer> =>
+      createHttpModel({
+        baseUrl: proxy.baseUrl,
+        wire: 'responses',
+        apiKey: proxy.apiKey,
+        model: name,
+        streaming,
+        profile: { thoughtLevels: ['low'] },
+      }).stream(request, never, () => undefined)
+
+    test.each([true, false])('thought, text and counts; streamed: %s', async (streaming) => {
+      const usage = { prompt_tokens: 11, completion_tokens: 5, total_tokens: 16 }
+      const whole = {
+        choices: [
+          {
+            message: { role: 'assistant', content: 'Hello', reasoning_content: 'hm' },
+            finish_reason: 'stop',
+          },
+        ],
+        usage,
+      }
+      const headers = { 'content-type': 'application/json' }
+      provider.now?.add(
+        streaming
+          ? textAnswer('Hello', { reasoning: 'hm', usage })
+          : { headers, steps: [JSON.stringify(whole)] },
+      )
+      expect(
+        await ask({ messages: [{ role: 'system', content: 'Be kind.' }, HI], tools }, streaming),
+      ).toMatchObject({ thought: 'hm', text: 'Hello', finish: 'stop', usage: { input: 11, output: 5 } })
+      expect(provider.now?.requests.at(-1)?.body.messages).toEqual([
+        { role: 'system', content: 'Be kind.' },
+        { role: 'user', content: 'Hi' },
+      ])
+    })
+
+    test('calls side by side, and their results', async () => {
+      const calls = ['a', 'b'].map((path, place) => ({ id: `c${place}`, name: 'read', args: { path } }))
+      provider.now?.add(toolCalls(calls, { text: 'I look.', reasoning: 'Two files.' }), textAnswer('Done.'))
+      const { text, replay, ...first } = await ask({ messages: [HI], tools })
+      expect({ text, ...first }).toMatchObject({
+        thought: 'Two files.',
+        text: 'I look.',
+        calls,
+        finish: 'tool_calls',
+      })
+      const results = calls.map(({ id }): ModelMessage => ({ role: 'tool', callId: id, content: `of ${id}` }))
+      const said: ModelMessage = {
+        role: 'assistant',
+        content: text,
+        calls: first.calls,
+        ...(replay === undefined ? {} : { replay }),
+      }
+      expect(await ask({ messages: [HI, said, ...results], tools })).toMatchObject({ text: 'Done.' })
+      const sent = provider.now?.requests.at(-1)?.body.messages ?? []
+      expect(sent.filter(({ role }) => role !== 'assistant')).toMatchObject([
+        { role: 'user', content: 'Hi' },
+        { role: 'tool', tool_call_id: 'c0', content: 'of c0' },
+        { role: 'tool', tool_call_id: 'c1', content: 'of c1' },
+      ])
+      expect(JSON.stringify(sent).match(/I look\./g)).toHaveLength(1)
+    })
+
+    test('what it refuses has its class', async () => {
+      await expect(ask({ messages: [HI] }, true, 'nope')).rejects.toMatchObject({ class: 'invalid_request' })
+      provider.now?.add(
+        errorAnswer(429, { error: { message: 'Rate limit reached', type: 'rate_limit_error' } }),
+      )
+      await expect(ask({ messages: [HI] })).rejects.toMatchObject({ class: 'rate_limit', retryable: true })
+    })
+
+    test('an answer that its model cuts is cut', async () => {
+      provider.now?.add(toolCalls([{ id: 'c', name: 'read', args: '{"path":"ha' }], { finish: 'length' }))
+      expect(await ask({ messages: [HI], tools })).toMatchObject({
+        calls: [{ name: 'read', invalid: 'truncated' }],
+      })
+    })
+  })
+
   describe('Messages', () => {
     const ask = (request: ModelRequest, model = proxy.model): Promise<ModelAnswer> =>
       createHttpModel({ baseUrl: proxy.baseUrl, wire: 'anthropic', apiKey: proxy.apiKey, model }).stream(

@@ -663,6 +663,27 @@ export const RESPONSES: Record<string, ResponsesAnswer> = {
       ended('incomplete', [], { incomplete_details: { reason: 'max_output_tokens' } }),
     gives: { finish: 'length', calls: [{ id: 'call_1', name: 'now', args: '', invalid: 'truncated' }] },
   },
+  'LiteLLM: a summary that is a message in the end': {
+    ...litellm,
+    source: 'LiteLLM 1.106.6, as it ran in front of a Chat Completions server',
+    stream:
+      bare('output_item.added', { output_index: 0, item: { id: 'rs_1', type: 'reasoning' } }) +
+      bare('reasoning_summary_text.delta', { item_id: 'rs_1', output_index: 0, delta: 'Hm' }) +
+      bare('output_item.done', { output_index: 0, item: thought('rs_1', ['Hm']) }) +
+      bare('output_item.done', { output_index: 1, item: hello }) +
+      bare('completed', {
+        response: response('completed', [
+          { id: 'rs_1', type: 'reasoning', role: 'assistant', content: [text('Hm')] },
+          hello,
+        ]),
+      }) +
+      DONE,
+    whole: response('completed', [
+      { id: 'rs_1', type: 'reasoning', role: 'assistant', content: [text('Hm')] },
+      hello,
+    ]),
+    gives: { thought: 'Hm', text: 'Hello', replay: undefined },
+  },
   'LiteLLM: an overflow comes as an answer of nothing': {
     ...litellm,
     source: 'LiteLLM 1.106.6, in front of llama.cpp',

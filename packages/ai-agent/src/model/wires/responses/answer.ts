@@ -292,13 +292,23 @@ function rawOf({ raw }: OutputItem, known: ReadonlySet<string>): { raw?: JsonObj
 function opaque({ kind, raw }: OutputItem): JsonObject | undefined {
   const { status: _, ...item } = raw
   const encrypted = textMember(item, 'encrypted_content') !== undefined
-  const said = kind === 'reasoning' && textsIn(item['content']).some((text) => text !== '')
+  const said = kind === 'reasoning' && hasReasoningText(item['content'])
   if (!encrypted && !said) return undefined
   const members = Object.entries(item).filter(([, value]) => value !== null)
   return {
     ...Object.fromEntries(members),
     ...(kind === 'reasoning' ? { summary: item['summary'] ?? [] } : {}),
   }
+}
+
+/** LiteLLM repeats a summary there as the text of a message. */
+function hasReasoningText(content: unknown): boolean {
+  return (
+    Array.isArray(content) &&
+    content.some(
+      (part) => member(part, 'type') === 'reasoning_text' && textMember(part, 'text') !== undefined,
+    )
+  )
 }
 
 /** True if a message of text and calls says the same. */
