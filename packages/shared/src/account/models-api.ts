@@ -5,8 +5,15 @@
 import { z } from 'zod'
 
 /** The API over which a model is asked. */
-const wireName = z.enum(['chat', 'responses', 'anthropic'])
+export const wireName = z.enum(['chat', 'responses', 'anthropic'])
 export type WireName = z.infer<typeof wireName>
+
+/** Their names for people. */
+export const API_NAMES: Record<WireName, string> = {
+  chat: 'Chat Completions',
+  responses: 'Responses',
+  anthropic: 'Anthropic Messages',
+}
 
 const dollars = z.number().nonnegative().max(1_000_000)
 
@@ -32,6 +39,10 @@ const endpointModel = z.strictObject({
   /** It accepts images. */
   images: z.boolean().optional(),
   price: price.optional(),
+  /** Absent in a request: the stored one, or for a new model the one that suits the address. */
+  wire: wireName.optional(),
+  /** False: it sends whole answers only. */
+  streaming: z.boolean().optional(),
 })
 
 const address = z
@@ -42,7 +53,7 @@ const key = z.string().trim().min(1).max(4_096)
 export const endpoint = z.strictObject({
   /** Display name. */
   name: z.string().trim().min(1).max(60),
-  /** Without `/chat/completions`. */
+  /** Without the path of an API, such as `/chat/completions`. */
   baseUrl: address,
   models: z.array(endpointModel).min(1).max(100),
 })
@@ -63,7 +74,14 @@ export const modelsView = z.object({
    * Endpoints of the environment and the configuration file: read-only. The first one that answers
    * is used.
    */
-  configured: z.array(z.object({ name: z.string(), address: z.string(), price: price.optional() })),
+  configured: z.array(
+    z.object({
+      name: z.string(),
+      address: z.string(),
+      price: price.optional(),
+      wire: wireName.optional(),
+    }),
+  ),
   /** In the order in which they were added. */
   endpoints: z.array(endpointView),
   /** Known prices by display name, for endpoint models without a price of their own. */
@@ -80,12 +98,18 @@ export const endpointTestRequest = z.strictObject({
   id: z.string().max(100).optional(),
   /** Absent: only its list of models is requested. */
   model: z.string().trim().min(1).max(200).optional(),
+  /** Tried first. Default: the one that suits the address. */
+  wire: wireName.optional(),
+  /** False: its answer is not streamed. */
+  streaming: z.boolean().optional(),
 })
 export type EndpointTest = z.infer<typeof endpointTestRequest>
 
 export const endpointTestResult = z.object({
   /** Names of its models, if it lists them. */
   models: z.array(z.string()).optional(),
+  /** The API over which the model called the tool. Absent: none. */
+  wire: wireName.optional(),
   steps: z.array(
     z.object({
       step: z.enum(['list', 'stream', 'tool']),

@@ -34,26 +34,22 @@ export function storedModelEndpoints(db: Kysely<SessionsSchema>): ModelEndpointR
         .orderBy('created_at')
         .orderBy('id')
         .execute()
-      return rows.map(({ id, revision, endpoint: json }) => ({
-        id,
-        revision,
-        endpoint: endpoint.parse(JSON.parse(json)),
-      }))
+      return rows.map(({ id, revision, ...row }) => ({ id, revision, endpoint: endpointOf(row) }))
     },
     put: ({ id, revision, endpoint: value }, at, audit) =>
       inChange(db, CHANGE, audit, async (trx) => {
-        const json = JSON.stringify(value)
+        const columns = columnsOf(value)
         if (revision === 1) {
           const [added] = await trx
             .insertInto('model_endpoints')
-            .values({ id, endpoint: json, revision, created_at: at })
+            .values({ id, ...columns, revision, created_at: at })
             .onConflict((conflict) => conflict.column('id').doNothing())
             .execute()
           return Number(added?.numInsertedOrUpdatedRows) === 1
         }
         const [changed] = await trx
           .updateTable('model_endpoints')
-          .set({ endpoint: json, revision })
+          .set({ ...columns, revision })
           .where('id', '=', id)
           .where('revision', '=', revision - 1)
           .execute()
@@ -65,6 +61,31 @@ export function storedModelEndpoints(db: Kysely<SessionsSchema>): ModelEndpointR
       )
     },
   }
+}
+
+type Asking = Pick<Endpoint['models'][number], 'wire' | 'streaming'>
+
+/**
+ * The previous version reads `endpoint` and refuses members that it does not know, so newer ones
+ * are in `asking`, by the model's name. It leaves them as they are when it changes the row.
+ */
+function columnsOf({ models, ...rest }: Endpoint): { endpoint: string; asking: string } {
+  const known = models.map(({ wire: _wire, streaming: _streaming, ...model }) => model)
+  const asking = models.map(({ name, wire, streaming }): [string, Asking] => [name, { wire, streaming }])
+  return {
+    endpoint: JSON.stringify({ ...rest, models: known }),
+    asking: JSON.stringify(Object.fromEntries(asking)),
+  }
+}
+
+function endpointOf(row: { endpoint: string; asking: string | null }): Endpoint {
+  const { models, ...rest } = endpoint.parse(JSON.parse(row.endpoint))
+  const asking = new Map(Object.entries(JSON.parse(row.asking ?? '{}') as Record<string, Asking>))
+  return endpoint.parse({ ...rest, models: models.map((model) => ({ ...model, ...asking.get(model.name) })) })
+}
+
+export async function addModelAsking(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('model_endpoints').addColumn('asking', 'text').execute()
 }
 
 export async function addModelEndpoints(db: Kysely<unknown>): Promise<void> {

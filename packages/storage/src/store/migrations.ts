@@ -9,7 +9,7 @@ import { addCommits } from '../database/known-commits.ts'
 import { addAgentSettings } from '../people/agent-settings.ts'
 import { addInstructionFiles, addInstructions } from '../people/instructions.ts'
 import { addMcpServers } from '../people/mcp-servers.ts'
-import { addModelEndpoints } from '../people/model-endpoints.ts'
+import { addModelAsking, addModelEndpoints } from '../people/model-endpoints.ts'
 import { addPeople, addRemovedPeople, addRolesOfPeople } from '../people/people.ts'
 import { addSecrets } from '../people/secrets.ts'
 import { addReplicaEngine, addReplicas } from '../replicas/replicas.ts'
@@ -58,6 +58,7 @@ export const sessionsMigrations: Migrations = {
   '048_replica_engine': addReplicaEngine,
   '049_instruction_files': addInstructionFiles,
   '050_usage_cached_of': addCachedOf,
+  '051_model_asking': addModelAsking,
 }
 
 async function addReplicasAndChanges(db: Kysely<unknown>): Promise<void> {

@@ -306,6 +306,8 @@ interface ModelEndpointsTable {
   id: string
   /** JSON. */
   endpoint: string
+  /** The API and the way of asking of its models, as JSON by name. Null: not known. */
+  asking: string | null
   /** From 1, grows with each change. */
   revision: number
   /** Epoch milliseconds. */

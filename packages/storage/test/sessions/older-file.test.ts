@@ -124,3 +124,45 @@ test('from before instruction files: a text stays, has none, and can have some',
     rmSync(folder, { recursive: true })
   }
 })
+
+test('from before the choice of the API: an endpoint has none, and what it gets is nothing the version before reads', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sandlot-older-'))
+  try {
+    const path = join(folder, 'sessions.db')
+    const models = [{ name: 'm' }, { name: 'n', label: 'N' }]
+    const endpoint = { name: 'Ours', baseUrl: 'https://api.openai.com/v1', models }
+    const before = Object.entries(sessionsMigrations).filter(([name]) => name < '051')
+    const old = await openWriter<SessionsSchema>(path, Object.fromEntries(before))
+    const row = { id: 'e', endpoint: JSON.stringify(endpoint), revision: 1, created_at: 1 }
+    await old.db.insertInto('model_endpoints').values(row).execute()
+    await old.close()
+
+    const store = await openSessionStore(path)
+    expect(await store.modelEndpoints.all()).toEqual([{ id: 'e', revision: 1, endpoint }])
+    const chosen = {
+      ...endpoint,
+      models: [
+        { name: 'm', wire: 'responses' as const },
+        { name: 'n', label: 'N', streaming: false },
+      ],
+    }
+    await store.modelEndpoints.put({ id: 'e', revision: 2, endpoint: chosen }, 2)
+    expect(await store.modelEndpoints.all()).toEqual([{ id: 'e', revision: 2, endpoint: chosen }])
+    await store.close()
+
+    const again = await openWriter<SessionsSchema>(path, sessionsMigrations)
+    const stored = await again.db.selectFrom('model_endpoints').select('endpoint').executeTakeFirstOrThrow()
+    expect(JSON.parse(stored.endpoint)).toEqual(endpoint)
+    // The version before changes the row: what it does not know stays.
+    const renamed = JSON.stringify({ ...endpoint, name: 'Theirs' })
+    await again.db.updateTable('model_endpoints').set({ endpoint: renamed, revision: 3 }).execute()
+    await again.close()
+    const last = await openSessionStore(path)
+    expect(await last.modelEndpoints.all()).toEqual([
+      { id: 'e', revision: 3, endpoint: { ...chosen, name: 'Theirs' } },
+    ])
+    await last.close()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
