@@ -1,11 +1,20 @@
-/** Tests an endpoint: its list of models, and one streamed answer that has to call a tool. */
+/** Tests an endpoint: its list of models, and for each likely API an answer that calls a tool. */
+import {
+  API_NAMES,
+  type EndpointTest,
+  type EndpointTestResult,
+  type WireName,
+} from '@sandlot/shared/account/models-api'
 import { messageOf } from '@sandlot/shared/base/errors'
+import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
-import type { EndpointTest, EndpointTestResult } from '@sandlot/shared/account/models-api'
 import { z } from 'zod'
 import { parseJson } from './json.ts'
+import { DEFAULT_PROFILE } from './profiles.ts'
+import { shownUrl } from './transport.ts'
 import { ModelError } from './model.ts'
-import { createHttpModel } from './http-model.ts'
+import { WIRES, createHttpModel } from './http-model.ts'
+import { likelyWires, wireAfter, wireOfAddress } from './wires/choice.ts'
 
 const LIST_MS = 15_000
 const ANSWER_MS = 60_000
@@ -23,15 +32,24 @@ const PING = {
 }
 
 type Step = EndpointTestResult['steps'][number]
+type MakeStep = (name: Step['step'], ok: boolean, message: string) => Step
+type Tried = Pick<EndpointTestResult, 'wire' | 'steps'>
+
+interface Asked {
+  baseUrl: string
+  apiKey: string
+  model: string
+  streaming?: boolean | undefined
+}
 
 /** Asks the endpoint; what fails is a step with a sentence. Ends by itself. Stops with `signal`. */
 export async function testEndpoint(
-  { baseUrl, model }: Pick<EndpointTest, 'baseUrl' | 'model'>,
+  { baseUrl, model, wire, streaming }: Omit<EndpointTest, 'apiKey' | 'id'>,
   apiKey: string,
   signal: AbortSignal,
 ): Promise<EndpointTestResult> {
   const begun = performance.now()
-  const step = (name: Step['step'], ok: boolean, message: string): Step => ({
+  const step: MakeStep = (name, ok, message) => ({
     step: name,
     ok,
     message,
@@ -39,19 +57,32 @@ export async function testEndpoint(
   })
   const models = await listModels(baseUrl, apiKey, signal).catch((error: unknown) => messageOf(error))
   const listed = Array.isArray(models)
-    ? step('list', true, `It has ${models.length === 1 ? 'one model' : `${models.length} models`}.`)
+    ? step('list', true, `${models.length} found.`)
     : // Not every endpoint has a list, and none is needed.
-      step('list', false, `It gave no list of models: ${models}.`)
+      step('list', false, `Not listed: ${models}.`)
   const found = Array.isArray(models) ? models : undefined
   if (model === undefined) return { models: found, steps: [listed] }
-  return { models: found, steps: [listed, ...(await askModel({ baseUrl, apiKey, model }, signal, step))] }
+  const about: Asked = { baseUrl, apiKey, model, streaming }
+  const tried = await askModel(wire, about, signal, step)
+  return { models: found, ...tried, steps: [listed, ...tried.steps] }
 }
 
 async function listModels(baseUrl: string, apiKey: string, signal: AbortSignal): Promise<string[]> {
   const get = boundedFetch(fetch, { maxBytes: MOST_LIST_BYTES, timeoutMs: LIST_MS })
-  const headers = apiKey === '' ? undefined : { authorization: `Bearer ${apiKey}` }
+  const address = new URL(baseUrl)
+  const wire = WIRES[wireOfAddress(address)]
+  const headers = {
+    ...wire.otherHeaders?.(DEFAULT_PROFILE),
+    ...(apiKey === '' ? {} : wire.headers(apiKey, address)),
+  }
+  // Anthropic has it next to its messages, below `/v1`, which an address may lack.
+  const path = wire.name === 'anthropic' ? wire.path(address).replace(/messages$/, 'models') : '/models'
   // A redirect would take the key elsewhere.
-  const response = await get(`${baseUrl.replace(/\/+$/, '')}/models`, { headers, redirect: 'manual', signal })
+  const response = await get(shownUrl(address) + path + address.search, {
+    headers,
+    redirect: 'manual',
+    signal,
+  })
   if (!response.ok) {
     await response.body?.cancel()
     throw new Error(`it answered with status ${response.status}`)
@@ -62,11 +93,45 @@ async function listModels(baseUrl: string, apiKey: string, signal: AbortSignal):
   return list.data.data.map(({ id }) => id).slice(0, MOST_NAMES)
 }
 
+/**
+ * Failures that another API would repeat: they are about the key, the account, the network or the
+ * load.
+ */
+const OF_ALL_APIS: readonly ModelErrorClass[] = [
+  'auth',
+  'quota',
+  'rate_limit',
+  'overloaded',
+  'unreachable',
+  'timeout',
+]
+
+/** Asks over one API after the other, the most likely first, until the model calls the tool. */
 async function askModel(
-  about: { baseUrl: string; apiKey: string; model: string },
+  first: WireName | undefined,
+  about: Asked,
   signal: AbortSignal,
-  step: (name: Step['step'], ok: boolean, message: string) => Step,
-): Promise<Step[]> {
+  step: MakeStep,
+): Promise<Tried> {
+  const address = new URL(about.baseUrl)
+  const steps: Step[] = []
+  for (const wire of new Set([first ?? wireOfAddress(address), ...likelyWires(address)])) {
+    const tried = await askOver(wire, about, signal, step)
+    steps.push(...tried.steps)
+    if (tried.called) return { wire, steps }
+    const { error } = tried
+    const repeats = error instanceof ModelError ? OF_ALL_APIS.includes(error.class) : error !== undefined
+    if (repeats && wireAfter(error, wire, address) === undefined) break
+  }
+  return { steps }
+}
+
+async function askOver(
+  wire: WireName,
+  about: Asked,
+  signal: AbortSignal,
+  step: MakeStep,
+): Promise<{ called: boolean; steps: Step[]; error?: unknown }> {
   const tooLong = new AbortController()
   const stop = AbortSignal.any([signal, tooLong.signal, AbortSignal.timeout(ANSWER_MS)])
   const request = {
@@ -74,21 +139,22 @@ async function askModel(
     tools: [PING],
     maxTokens: 2_000,
   }
+  const api = API_NAMES[wire]
   try {
     let chars = 0
-    const { calls } = await createHttpModel(about).stream(request, stop, (piece) => {
+    const { calls } = await createHttpModel({ ...about, wire }, 'page').stream(request, stop, (piece) => {
       chars += piece.type === 'call' ? 0 : piece.text.length
       if (chars > MOST_CHARS) tooLong.abort(new Error('Its answer did not end.'))
     })
     const called = calls.some(({ name }) => name === PING.name)
     const words = called
-      ? 'It called a tool.'
-      : 'It answered in words and did not call the tool that it was asked to call. An agent needs a model that calls tools.'
-    return [step('stream', true, 'It streamed an answer.'), step('tool', called, words)]
+      ? 'Works.'
+      : 'The model answered in words instead of calling the tool. The agent needs a model that calls tools.'
+    return { called, steps: [step('stream', true, `${api} works.`), step('tool', called, words)] }
   } catch (error) {
     signal.throwIfAborted()
     const late = error instanceof Error && error.name === 'TimeoutError'
-    const message = error instanceof ModelError ? error.message : messageOf(error)
-    return [step('stream', false, late ? `There was no whole answer within ${ANSWER_MS / 1000} s.` : message)]
+    const why = late ? `There was no whole answer within ${ANSWER_MS / 1000} s.` : messageOf(error)
+    return { called: false, steps: [step('stream', false, `${api} doesn’t work. ${why}`)], error }
   }
 }

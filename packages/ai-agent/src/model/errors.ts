@@ -105,12 +105,18 @@ export interface ErrorContext {
   baseUrl: string
   /** Never shown; whatever looks like it is taken out of the provider's words. */
   apiKey: string
+  /** Default: the configuration. */
+  setIn?: SetIn | undefined
 }
+
+/** The place where people set the endpoint. */
+export type SetIn = 'page' | 'configuration'
 
 /** The typed error, in a sentence that says what happened and what to do. */
 export function toModelError(failure: ProviderFailure, context: ErrorContext): ModelError {
   const errorClass = classOf(failure)
   return new ModelError(errorClass, sentence(errorClass, failure, context), {
+    said: withoutSecrets(failure.message, context.apiKey),
     retryable: failure.retry ?? RETRYABLE[errorClass],
     waitMs: failure.waitMs,
     status: failure.status,
@@ -135,9 +141,7 @@ function sentence(errorClass: ModelErrorClass, failure: ProviderFailure, context
   const of = `of the model provider at ${context.baseUrl}`
   switch (errorClass) {
     case 'auth':
-      return context.apiKey === ''
-        ? `The model provider at ${context.baseUrl} wants an API key${status} and none is set. Set OPENAI_API_KEY and restart Sandlot.`
-        : `The model provider at ${context.baseUrl} refused the API key${status}. Set OPENAI_API_KEY to a valid key that may use ${context.model}, and restart Sandlot.`
+      return authSentence(status, context)
     case 'quota':
       return `The quota ${of} is used up${status}${said}`
     case 'rate_limit':
@@ -165,12 +169,40 @@ function sentence(errorClass: ModelErrorClass, failure: ProviderFailure, context
       if (OF_TEMPLATE.test(failure.message))
         return `The model server cannot make a prompt of the request${status}. Check the prompt template of "${context.model}", and OPENAI_BASE_URL, which may lack /v1${said}`
       return failure.status === 404 || failure.status === 405 || UNKNOWN_PATH.test(failure.message)
-        ? `The model provider at ${context.baseUrl} does not know this address or the model "${context.model}"${status}. Check OPENAI_BASE_URL (it usually ends in /v1) and OPENAI_MODEL${said}`
+        ? `The model provider at ${context.baseUrl} does not know this address or the model "${context.model}"${status}. ${context.setIn === 'page' ? 'Check its address (it usually ends in /v1) and the name of the model under Settings → Models' : 'Check OPENAI_BASE_URL (it usually ends in /v1) and OPENAI_MODEL'}${said}`
         : `The model provider refused the request${status}${said}`
     default:
       return `The model provider failed${status}${said}`
   }
 }
+
+function authSentence(status: string, { baseUrl, apiKey, model, setIn }: ErrorContext): string {
+  const provider = `The model provider at ${baseUrl}`
+  if (apiKey === '') {
+    const what =
+      setIn === 'page' ? 'Enter it under Settings → Models.' : 'Set OPENAI_API_KEY and restart Sandlot.'
+    return `${provider} wants an API key${status} and none is set. ${what}`
+  }
+  const vendor = VENDORS.find(({ key }) => key.test(apiKey))
+  const isForeign = vendor !== undefined && !vendor.host.test(baseUrl)
+  const why = isForeign ? ` It looks like a key of ${vendor.name}.` : ''
+  const needed = `a valid key that may use ${model}`
+  return setIn === 'page'
+    ? `${provider} refused the API key${status}.${why} Enter ${needed} under Settings → Models.`
+    : `${provider} refused the API key${status}.${why} Set OPENAI_API_KEY to ${needed}, and restart Sandlot.`
+}
+
+/** Vendors whose keys begin in a way of their own, and their hosts. The first match counts. */
+const VENDORS: readonly { name: string; key: RegExp; host: RegExp }[] = [
+  { name: 'Anthropic', key: /^sk-ant-/, host: /anthropic/ },
+  { name: 'OpenRouter', key: /^sk-or-/, host: /openrouter/ },
+  { name: 'OpenAI', key: /^sk-(?:proj|svcacct|admin)-/, host: /openai/ },
+  { name: 'Groq', key: /^gsk_/, host: /groq/ },
+  { name: 'xAI', key: /^xai-/, host: /x\.ai/ },
+  { name: 'Google', key: /^AIza/, host: /google/ },
+  { name: 'Hugging Face', key: /^hf_/, host: /huggingface|hf\./ },
+  { name: 'NVIDIA', key: /^nvapi-/, host: /nvidia/ },
+]
 
 function withoutSecrets(text: string, apiKey: string): string {
   const cleaned = apiKey.length < 4 ? text : text.replaceAll(apiKey, '***')

@@ -1,7 +1,7 @@
 /** A model behind an HTTP endpoint, over any of the wires. */
 import type { WireName } from '@sandlot/shared/account/models-api'
 import { type SilenceLimits, BodyReader, SseParser, SseTooLargeError, StartOfBody } from './sse.ts'
-import { type ErrorContext, modelError, withRequestId } from './errors.ts'
+import { type ErrorContext, type SetIn, modelError, withRequestId } from './errors.ts'
 import { EventReader } from './event-reader.ts'
 import { type Model, type ModelAnswer, type ModelRequest, type Price, ModelError } from './model.ts'
 import { type Profile, profileFor } from './profiles.ts'
@@ -38,7 +38,11 @@ export interface HttpModelOptions {
   streaming?: boolean
 }
 
-const WIRES: Record<WireName, Wire> = { chat: chatWire, responses: responsesWire, anthropic: anthropicWire }
+export const WIRES: Record<WireName, Wire> = {
+  chat: chatWire,
+  responses: responsesWire,
+  anthropic: anthropicWire,
+}
 
 /**
  * Milliseconds until an answer that is not streamed: it comes when all of it is there, behind
@@ -50,7 +54,8 @@ const SPACE = 32
 /** After the answer has ended, usage and `[DONE]` may follow; we do not wait longer for them. */
 const AFTERWARDS_MS = 5_000
 
-export function createHttpModel(options: HttpModelOptions): Model {
+/** `setIn`: see `ErrorContext`. */
+export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model {
   const baseUrl = new URL(options.baseUrl)
   const apiKey = options.apiKey.trim()
   const wire: Wire = WIRES[options.wire ?? 'chat']
@@ -61,7 +66,12 @@ export function createHttpModel(options: HttpModelOptions): Model {
     progressMs: streaming ? progressMs : Math.max(progressMs, WHOLE_ANSWER_MS),
   }
   const profile = profileFor(baseUrl, options.model, options.profile, wire.name)
-  const context: ErrorContext = { model: options.model, baseUrl: shownUrl(baseUrl), apiKey }
+  const context: ErrorContext = {
+    model: options.model,
+    baseUrl: shownUrl(baseUrl),
+    apiKey,
+    setIn,
+  }
   const post = createTransport({
     baseUrl,
     path: wire.path(baseUrl),

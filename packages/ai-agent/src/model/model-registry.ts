@@ -4,18 +4,27 @@
  * none.
  */
 import { createHmac } from 'node:crypto'
-import { SandlotError } from '@sandlot/shared/base/errors'
+import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { randomText } from '@sandlot/shared/base/ids'
-import type { NewAudit } from '@sandlot/shared/admin/audit'
-import type { Endpoint, EndpointView, ModelPrice, ModelsView } from '@sandlot/shared/account/models-api'
+import { type NewAudit, SANDLOT } from '@sandlot/shared/admin/audit'
+import {
+  type Endpoint,
+  type EndpointView,
+  type ModelPrice,
+  type ModelsView,
+  type WireName,
+  wireName,
+} from '@sandlot/shared/account/models-api'
 import type { EndpointRecord, ModelEndpointRows } from '@sandlot/storage/people/model-endpoints'
 import { createDemoModel } from './demo/demo.ts'
+import type { SetIn } from './errors.ts'
 import type { Model, Price } from './model.ts'
-import { createHttpModel } from './http-model.ts'
+import { createChoosingModel } from './choosing-model.ts'
 import { priceAt, priceOf } from './prices.ts'
 import type { ModelSettings, ModelsSettings } from './settings.ts'
 import type { SilenceLimits } from './sse.ts'
 import { shownUrl } from './transport.ts'
+import { wireOfAddress } from './wires/choice.ts'
 
 /** The owner of the keys: no person has this id. */
 const KEY_OWNER = 'deployment:models'
@@ -71,7 +80,9 @@ export class ModelRegistry {
     const made = new Map<ModelSettings, Model>()
     // Facts learned about an endpoint are shared by models at the same one.
     const create = (settings: ModelSettings): Model => {
-      const model = made.get(settings) ?? createModel(settings, parts)
+      const model =
+        made.get(settings) ??
+        createModel(settings, parts, (from, to) => this.#logSwitch(settings.name, from, to))
       made.set(settings, model)
       return model
     }
@@ -107,10 +118,11 @@ export class ModelRegistry {
       return { input, output, cached }
     }
     return {
-      configured: own.map(({ label, name, baseUrl, price }) => ({
+      configured: own.map(({ label, name, baseUrl, price }, place) => ({
         name: label ?? name,
         address: shownUrl(new URL(baseUrl)),
         price: price && shownPrice(price),
+        wire: wireName.optional().parse(this.#configured[place]?.wire),
       })),
       endpoints: this.#added.map(viewOf),
       knownPrices: Object.fromEntries(
@@ -156,9 +168,10 @@ export class ModelRegistry {
       if (moved && before.hasKey)
         throw new SandlotError('bad_request', 'The address has changed. Enter the key again.')
       const line = audit?.(before?.endpoint)
-      if (!(await rows.put({ id: key, revision: revision + 1, endpoint }, now(), line))) {
+      const row = { id: key, revision: revision + 1, endpoint: withWires(endpoint, before?.endpoint) }
+      if (!(await rows.put(row, now(), line))) {
         await this.#read()
-        throw new SandlotError('conflict', 'Another administrator has changed this endpoint. Load it again.')
+        throw new SandlotError('conflict', 'This endpoint has changed in the meantime. Load it again.')
       }
       if (apiKey !== undefined) await secrets.set(KEY_OWNER, key, apiKey ?? undefined)
       await this.#read()
@@ -178,6 +191,36 @@ export class ModelRegistry {
   /** Reads again what another process may have changed. Rejects when the store fails. */
   reload(): Promise<void> {
     return this.#inTurn(() => this.#read())
+  }
+
+  /** Stores the wire over which a model has answered, with an entry in the audit log. */
+  #storeSwitch(id: string, name: string, from: WireName, to: WireName): Promise<void> {
+    this.#logSwitch(name, from, to)
+    return this.#inTurn(async () => {
+      const row = this.#added.find((one) => one.id === id)
+      const isStored = row?.endpoint.models.every((model) => model.name !== name || model.wire === to)
+      if (row === undefined || isStored === true) return
+      const models = row.endpoint.models.map((model) =>
+        model.name === name ? { ...model, wire: to } : model,
+      )
+      const facts = (api: WireName) => ({ model: name, api })
+      const line: NewAudit = {
+        who: SANDLOT,
+        what: 'endpoint_changed',
+        whom: { id, name: row.endpoint.name },
+        before: facts(from),
+        after: facts(to),
+      }
+      const changed = { id, revision: row.revision + 1, endpoint: { ...row.endpoint, models } }
+      await this.#parts.rows.put(changed, this.#parts.now(), line)
+      await this.#read()
+    }).catch((error: unknown) => {
+      this.#parts.log.warn({ model: name, error: messageOf(error) }, 'the API of a model could not be stored')
+    })
+  }
+
+  #logSwitch(model: string, from: WireName, to: WireName): void {
+    this.#parts.log.warn({ model, from, to }, 'a model answers over another API; it is used from now on')
   }
 
   #all(): readonly Model[] {
@@ -228,7 +271,10 @@ export class ModelRegistry {
             one.settings.every((model) => model.apiKey === apiKey),
         )
         // Facts learned about its endpoint stay.
-        const models = same?.models ?? settings.map((one) => createModel(one, this.#parts))
+        const store = (name: string) => (from: WireName, to: WireName) =>
+          void this.#storeSwitch(record.id, name, from, to)
+        const models =
+          same?.models ?? settings.map((one) => createModel(one, this.#parts, store(one.name), 'page'))
         return { ...record, settings, models, hasKey: apiKey !== '' }
       }),
     )
@@ -260,7 +306,7 @@ function viewOf({ id, revision, endpoint, hasKey }: Added): EndpointView {
 
 function settingsOf(
   { baseUrl }: Endpoint,
-  { name, label, contextWindow, images, price }: Endpoint['models'][number],
+  { name, label, contextWindow, images, price, wire = 'chat', streaming }: Endpoint['models'][number],
   apiKey: string,
   { prices }: Pick<ModelRegistryParts, 'prices'>,
 ): ModelSettings {
@@ -270,6 +316,8 @@ function settingsOf(
     name,
     label,
     contextWindow,
+    wire,
+    streaming,
     profile: images === undefined ? undefined : { images },
     price: price ?? priceOf(name, baseUrl, prices),
   }
@@ -278,9 +326,12 @@ function settingsOf(
 function createModel(
   settings: ModelSettings,
   { silence, originKey }: Pick<ModelRegistryParts, 'silence' | 'originKey'>,
+  switched: (from: WireName, to: WireName) => void,
+  setIn?: SetIn,
 ): Model {
   const { name, ...about } = settings
-  return createHttpModel({ ...about, model: name, silence, origin: originOf(settings, originKey) })
+  const origin = originOf(settings, originKey)
+  return createChoosingModel({ ...about, model: name, silence, origin }, switched, setIn)
 }
 
 /**
@@ -291,4 +342,19 @@ function originOf({ baseUrl, apiKey, name }: ModelSettings, key: Uint8Array): st
   const family = name.replace(/-\d{4}-?\d\d-?\d\d$/, '')
   const told = JSON.stringify(['model origin', baseUrl, family, apiKey])
   return createHmac('sha256', key).update(told).digest('base64url').slice(0, 22)
+}
+
+/**
+ * The endpoint with the wire of each model: the given one, else that of `before` at the same
+ * address (rows of earlier versions have none, which means Chat Completions), else the one that
+ * suits the address.
+ */
+function withWires(endpoint: Endpoint, before: Endpoint | undefined): Endpoint {
+  const suited = wireOfAddress(new URL(endpoint.baseUrl))
+  const known = before?.baseUrl === endpoint.baseUrl ? before.models : []
+  const models = endpoint.models.map((model) => {
+    const stored = known.find(({ name }) => name === model.name)
+    return { ...model, wire: model.wire ?? (stored === undefined ? suited : stored.wire) }
+  })
+  return { ...endpoint, models }
 }

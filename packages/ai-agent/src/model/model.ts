@@ -143,6 +143,8 @@ export class ModelError extends Error {
   /** Milliseconds the provider asked us to wait. */
   readonly waitMs: number | undefined
   readonly status: number | undefined
+  /** The provider's own words, without secrets. Undefined: the failure is of our own finding. */
+  readonly said: string | undefined
   /**
    * The provider's own name for the request, which its support asks for. Set where the answer's
    * head is known.
@@ -152,20 +154,21 @@ export class ModelError extends Error {
   constructor(
     errorClass: ModelErrorClass,
     message: string,
-    details: { retryable: boolean; waitMs?: number; status?: number; cause?: unknown },
+    details: { retryable: boolean; waitMs?: number; status?: number; said?: string; cause?: unknown },
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.class = errorClass
     this.retryable = details.retryable
     this.waitMs = details.waitMs
     this.status = details.status
+    this.said = details.said
   }
 }
 
 export interface Model {
   /** The model's name for people and for the log. */
   readonly name: string
-  /** The API that it is asked over. Absent: it is in process. */
+  /** The API that it is asked over, which may change with an answer. Absent: it is in process. */
   readonly wire?: string
   /**
    * Stands for the provider that takes back the reasoning in its answers: another one refuses it.

@@ -1,5 +1,6 @@
 /** Settings of models: the sections `models` and `prices` of the configuration file. */
 import { wholeNumber } from '@sandlot/shared/config'
+import { type WireName, wireName } from '@sandlot/shared/account/models-api'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { z } from 'zod'
 import type { Price } from './model.ts'
@@ -45,6 +46,10 @@ const aboutModel = {
   /** True if it reads images. */
   images: z.boolean().optional(),
   profile: profile.optional(),
+  /** The API to begin with. Default: the one that suits the address. */
+  wire: wireName.optional(),
+  /** False: the endpoint cannot stream. */
+  streaming: z.boolean().optional(),
 }
 
 const another = z.strictObject({
@@ -79,6 +84,8 @@ export interface ModelSettings {
   contextWindow?: number
   profile?: Partial<Profile>
   price?: Price
+  wire?: WireName
+  streaming?: boolean
 }
 
 export interface ModelsSettings {
@@ -139,12 +146,14 @@ function called({ label, name }: ModelSettings): string {
 }
 
 function about(
-  set: { contextWindow?: number | undefined; images?: boolean | undefined; profile?: unknown },
+  set: z.output<z.ZodObject<typeof aboutModel>>,
   price: Price | undefined,
-): Pick<ModelSettings, 'contextWindow' | 'profile' | 'price'> {
+): Pick<ModelSettings, 'contextWindow' | 'profile' | 'price' | 'wire' | 'streaming'> {
   const known = set.profile as Partial<Profile> | undefined
   return {
     contextWindow: set.contextWindow,
+    wire: set.wire,
+    streaming: set.streaming,
     profile: set.images === undefined ? known : { ...known, images: set.images },
     price,
   }

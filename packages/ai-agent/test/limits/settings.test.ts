@@ -125,20 +125,20 @@ describe('models', () => {
       { OPENAI_MODEL: 'gpt-4o', OPENAI_API_KEY: 'sk-first', SANDLOT_MODEL_IDLE_SECONDS: '7' },
       {
         models: {
-          main: { contextWindow: 64_000, profile: { cumulative: true } },
+          main: { contextWindow: 64_000, wire: 'chat', profile: { cumulative: true } },
           fallbacks: [
             { name: 'gpt-4o-mini' },
-            { name: 'qwen3', baseUrl: 'http://127.0.0.1:8000/v1', images: false },
+            { name: 'qwen3', baseUrl: 'http://127.0.0.1:8000/v1', images: false, streaming: false },
             { name: 'kimi', baseUrl: 'https://kimi.example/v1', apiKeyFile: key },
           ],
         },
       },
     )
     expect(models).toMatchObject({
-      main: { name: 'gpt-4o', contextWindow: 64_000, profile: { cumulative: true } },
+      main: { name: 'gpt-4o', contextWindow: 64_000, wire: 'chat', profile: { cumulative: true } },
       fallbacks: [
         { name: 'gpt-4o-mini', apiKey: 'sk-first', price: { input: 0.15 } },
-        { name: 'qwen3', apiKey: '', profile: { images: false } },
+        { name: 'qwen3', apiKey: '', profile: { images: false }, streaming: false },
         { name: 'kimi', apiKey: 'sk-second' },
       ],
       silence: { idleMs: 7_000 },

@@ -1,6 +1,7 @@
 /** Endpoints of models that administrators add, in an agent with real rows and a real provider. */
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { DatabaseSync } from 'node:sqlite'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type AnyMessage, PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
@@ -13,7 +14,14 @@ import { openSessionStore } from '@sandlot/storage/store/open'
 import { openAgent } from '../../src/agent/agent.ts'
 import { readAgentConfig } from '../../src/config/config.ts'
 import { builtinTools } from '../../src/tools/builtin/index.ts'
-import { type FakeAnswer, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
+import {
+  type FakeAnswer,
+  errorAnswer,
+  startFakeProvider,
+  textAnswer,
+  toolCalls,
+} from '../support/fake-provider.ts'
+import { type NeutralAnswer, WIRE_ANSWERS } from '../support/wire-answers.ts'
 import { fileFolder } from '../../../../test/folders.ts'
 import { LOCAL_PROCESS } from '../../../../test/config.ts'
 
@@ -83,6 +91,14 @@ const endpointAt = (baseUrl: string, ...names: string[]): Endpoint => ({
 })
 const put = (endpoint: Endpoint, more: { id?: string; revision?: number; apiKey?: string | null } = {}) =>
   ({ ...endpoint, revision: 0, ...more, do: 'put' }) as const
+
+/** The refusal of a model that only the Responses API has. */
+const ELSEWHERE = errorAnswer(404, {
+  error: { message: 'This model is only supported in v1/responses and not in v1/chat/completions.' },
+})
+const responsesAnswer = (text: string, calls?: NeutralAnswer['calls']): FakeAnswer => ({
+  steps: WIRE_ANSWERS.responses.events({ text, calls }),
+})
 
 async function providerOf(...answers: FakeAnswer[]) {
   const provider = await startFakeProvider(answers)
@@ -174,7 +190,7 @@ describe('an endpoint that is added', () => {
     expect((await agent.view(put(changed, { id, revision: 1 }))).endpoints).toMatchObject([
       { id, name: 'Renamed', hasKey: true, revision: 2 },
     ])
-    await expect(agent.ask(put(changed, { id, revision: 1 }))).rejects.toThrow('Another administrator')
+    await expect(agent.ask(put(changed, { id, revision: 1 }))).rejects.toThrow('has changed in the meantime')
     const elsewhere = endpointAt('http://127.0.0.1:9/v1', 'a')
     await expect(agent.ask(put(elsewhere, { id, revision: 2 }))).rejects.toThrow('Enter the key again')
     expect((await agent.view(put(elsewhere, { id, revision: 2, apiKey: null }))).endpoints).toMatchObject([
@@ -211,9 +227,155 @@ describe('an endpoint that is added', () => {
   })
 })
 
+describe('the API of a model', () => {
+  const rowsOf = async (data: string) => {
+    const store = await openSessionStore(join(data, 'sessions.db'))
+    const rows = await store.modelEndpoints.all()
+    const audit = await store.audit.page({ limit: 10 })
+    await store.close()
+    return { wires: rows.flatMap(({ endpoint }) => endpoint.models.map(({ wire }) => wire)), audit }
+  }
+
+  test('begins with what suits the address, for new models alone', async () => {
+    const agent = await start(newFolder())
+    const wires = async (baseUrl: string, name: string) => {
+      const { endpoints } = await agent.view(put({ ...endpointAt(baseUrl, name), name }))
+      return endpoints.at(-1)
+    }
+    expect((await wires('https://api.openai.com/v1', 'a'))?.models[0]?.wire).toBe('responses')
+    expect((await wires('https://api.anthropic.com', 'b'))?.models[0]?.wire).toBe('anthropic')
+    const known = await wires('http://127.0.0.1:1/v1', 'c')
+    expect(known?.models[0]?.wire).toBe('chat')
+    // One that says nothing of the API keeps it; a new one, or another address, begins anew.
+    const id = known?.id ?? ''
+    const more = (baseUrl: string, revision: number, ...names: string[]) =>
+      agent.view(put({ ...endpointAt(baseUrl, ...names), name: 'c' }, { id, revision }))
+    const own: Endpoint = { ...endpointAt('http://127.0.0.1:1/v1', 'c'), name: 'c' }
+    const [model] = own.models
+    if (model === undefined) throw new Error('no model')
+    await agent.view(put({ ...own, models: [{ ...model, wire: 'anthropic' }] }, { id, revision: 1 }))
+    const both = await more('http://127.0.0.1:1/v1', 2, 'c', 'd')
+    expect(both.endpoints.at(-1)?.models.map(({ wire }) => wire)).toEqual(['anthropic', 'chat'])
+    const moved = await more('https://api.openai.com/v1', 3, 'c', 'd')
+    expect(moved.endpoints.at(-1)?.models.map(({ wire }) => wire)).toEqual(['responses', 'responses'])
+  })
+
+  test('of a row of an earlier version stays Chat Completions, whatever its address', async () => {
+    const provider = await providerOf(textAnswer('hello'), textAnswer('again'))
+    const data = newFolder()
+    const first = await start(data)
+    const endpoint = endpointAt(provider.baseUrl.replace('/v1', '/anthropic'), 'a')
+    const view = await first.view(put(endpoint))
+    expect(view.endpoints[0]?.models[0]?.wire).toBe('anthropic')
+    await first.leave()
+    const db = new DatabaseSync(join(data, 'sessions.db'))
+    db.exec('update model_endpoints set asking = null')
+    db.close()
+    const second = await start(data)
+    await second.says('hi')
+    const id = view.endpoints[0]?.id ?? ''
+    await second.view(put({ ...endpoint, name: 'Renamed' }, { id, revision: 1 }))
+    await second.says('hi')
+    const asked = provider.requests.map(({ path }) => path)
+    expect(asked).toEqual(['/anthropic/chat/completions', '/anthropic/chat/completions'])
+  })
+
+  test('is switched once where a prompt finds it elsewhere: stored, logged, audited, and used after a restart', async () => {
+    const provider = await providerOf(ELSEWHERE, responsesAnswer('hello'), responsesAnswer('again'))
+    const data = newFolder()
+    const first = await start(data)
+    await first.view(put(endpointAt(provider.baseUrl, 'big', 'small'), { apiKey: KEY }))
+    await first.says('hi')
+    await expect
+      .poll(async () => (await first.view({ do: 'list' })).endpoints[0])
+      .toMatchObject({ revision: 2, models: [{ wire: 'responses' }, { wire: 'chat' }], hasKey: true })
+    await first.leave()
+    expect(first.lines.filter((line) => line.includes('another API'))).toHaveLength(1)
+    const { wires, audit } = await rowsOf(data)
+    expect(wires).toEqual(['responses', 'chat'])
+    expect(audit[0]).toMatchObject({
+      what: 'endpoint_changed',
+      who: { id: 'sandlot' },
+      before: { model: 'big', api: 'chat' },
+      after: { model: 'big', api: 'responses' },
+    })
+    const second = await start(data)
+    await second.says('hi')
+    expect(provider.requests.map(({ path }) => path)).toEqual([
+      '/v1/chat/completions',
+      '/v1/responses',
+      '/v1/responses',
+    ])
+  })
+
+  test('of a model of the configuration is found with the first request, and kept in memory', async () => {
+    const provider = await providerOf(ELSEWHERE, responsesAnswer('hello'), responsesAnswer('again'))
+    const agent = await start(newFolder(), {
+      OPENAI_MODEL: 'main',
+      OPENAI_API_KEY: 'sk-x',
+      OPENAI_BASE_URL: provider.baseUrl,
+    })
+    expect((await agent.view({ do: 'list' })).configured).toMatchObject([{ wire: 'chat' }])
+    await agent.says('hi')
+    await agent.says('hi')
+    expect(provider.requests.map(({ path }) => path.replace('/v1/', ''))).toEqual([
+      'chat/completions',
+      'responses',
+      'responses',
+    ])
+    expect((await agent.view({ do: 'list' })).configured).toMatchObject([{ wire: 'responses' }])
+  })
+
+  test('whole answers alone are asked for where it cannot stream', async () => {
+    const provider = await providerOf(errorAnswer(200, WIRE_ANSWERS.chat.whole({ text: 'hello' })))
+    const agent = await start(newFolder())
+    const endpoint = endpointAt(provider.baseUrl, 'big')
+    const models = endpoint.models.map((model) => ({ ...model, streaming: false }))
+    const view = await agent.view(put({ ...endpoint, models }))
+    expect(view.endpoints[0]?.models).toMatchObject([{ streaming: false }])
+    await agent.says('hi')
+    expect(provider.requests[0]?.body.stream).toBe(false)
+  })
+})
+
 describe('a test of an endpoint', () => {
+  test('tries one API after the other until the model calls the tool, and says which one it was', async () => {
+    const ping = [{ id: 'c', name: 'ping', args: '{}' }]
+    const provider = await providerOf(ELSEWHERE, ...[1, 2].map(() => responsesAnswer('', ping)))
+    const agent = await start(newFolder())
+    const { steps, wire } = await agent.tried({ baseUrl: provider.baseUrl, model: 'big' })
+    expect(wire).toBe('responses')
+    expect(steps.slice(1).map(({ ok, message }) => [ok, message])).toEqual([
+      [false, expect.stringMatching(/^Chat Completions doesn’t work\. .*only supported in v1.responses/)],
+      [true, 'Responses works.'],
+      [true, 'Works.'],
+    ])
+    const known = await agent.tried({ baseUrl: provider.baseUrl, model: 'big', wire: 'responses' })
+    expect([known.wire, known.steps.length]).toEqual(['responses', 3])
+  })
+
+  test('does not ask over another API where the key, the account or the load is the reason', async () => {
+    for (const [status, message] of [
+      [401, 'Incorrect API key.'],
+      [402, 'Payment required.'],
+      [429, 'Slow down.'],
+    ] as const) {
+      const provider = await providerOf(errorAnswer(status, { error: { message } }))
+      const agent = await start(newFolder())
+      const { steps, wire } = await agent.tried({ baseUrl: provider.baseUrl, apiKey: 'sk-x', model: 'big' })
+      expect([wire, steps.length, provider.requests.length]).toEqual([undefined, 2, 1])
+      expect(steps[1]?.message).not.toContain('OPENAI_')
+    }
+  })
+
   test('lists its models, and streams an answer that has to call a tool', async () => {
-    const provider = await providerOf(toolCalls([{ id: 'c', name: 'ping', args: {} }]), textAnswer('pong'))
+    const missing = errorAnswer(404, '404 page not found')
+    const provider = await providerOf(
+      toolCalls([{ id: 'c', name: 'ping', args: {} }]),
+      textAnswer('pong'),
+      missing,
+      missing,
+    )
     const agent = await start(newFolder())
     const good = await agent.tried({ baseUrl: provider.baseUrl, apiKey: KEY, model: 'big' })
     expect(good.steps.map(({ step, ok }) => [step, ok])).toEqual([
@@ -222,7 +384,8 @@ describe('a test of an endpoint', () => {
       ['tool', true],
     ])
     const talker = await agent.tried({ baseUrl: provider.baseUrl, model: 'talker' })
-    expect(talker.steps.at(-1)).toMatchObject({ step: 'tool', ok: false, message: /answered in words/ })
+    expect(talker.steps[2]).toMatchObject({ step: 'tool', ok: false, message: /answered in words/ })
+    expect(talker.wire).toBe(undefined)
   })
 
   test('reads the list; a redirect is not followed, and a list that is none or never ends is told', async () => {
@@ -245,7 +408,7 @@ describe('a test of an endpoint', () => {
     const agent = await start(newFolder())
     expect(await agent.tried({ baseUrl: at('good/'), apiKey: KEY })).toMatchObject({
       models: ['a', 'b'],
-      steps: [{ step: 'list', ok: true, message: 'It has 2 models.' }],
+      steps: [{ step: 'list', ok: true, message: '2 found.' }],
     })
     for (const [path, why] of [
       ['moved', 'status 302'],

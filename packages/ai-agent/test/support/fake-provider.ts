@@ -102,9 +102,8 @@ export async function startFakeProvider(script: readonly Scripted[] = []): Promi
       body: JSON.parse(raw) as RecordedBody,
       aborted: false,
     }
-    const isTitle = String((request.body as Partial<RecordedBody>).messages?.[0]?.content).startsWith(
-      'Name this chat.',
-    )
+    // In whatever member this API has the instructions.
+    const isTitle = raw.includes('"Name this chat.')
     if (isTitle) titleRequests.push(request)
     else requests.push(request)
     outgoing.on('close', () => {
