@@ -18,19 +18,26 @@ test.each(
   await form.getByLabel('Provider').selectOption('Ollama')
   expect(await form.getByLabel('Address').inputValue()).toBe('http://127.0.0.1:11434/v1')
   await form.getByLabel('API key', { exact: true }).fill('sk-secret')
-  const listed = { step: 'list' as const, ok: true, message: 'It has 2 models.', tookMs: 4 }
+  const listed = { step: 'list' as const, ok: true, message: '2 found.', tookMs: 4 }
   service.endpoints.tried = { models: ['qwen3', 'gemma4'], steps: [listed] }
   await form.getByRole('button', { name: 'Look for models' }).click()
-  await form.getByText('It has 2 models.').waitFor()
+  await form.getByText('2 found.').waitFor()
   expect(await form.locator('datalist option').count()).toBe(2)
   await form.getByLabel('Model', { exact: true }).fill('qwen3')
   service.endpoints.tried.steps.push(
-    { step: 'stream', ok: true, message: 'It streamed an answer.', tookMs: 900 },
-    { step: 'tool', ok: false, message: 'It answered in words and did not call the tool.', tookMs: 901 },
+    { step: 'stream', ok: false, message: 'Chat Completions doesn’t work. No.', tookMs: 900 },
+    { step: 'stream', ok: true, message: 'Responses works.', tookMs: 950 },
+    { step: 'tool', ok: true, message: 'Works.', tookMs: 951 },
   )
+  await form.getByText('Label, context, images, prices, API').click()
+  expect(await form.getByLabel('API', { exact: true }).inputValue()).toBe('')
+  await form.getByLabel('Doesn’t support streaming').check()
+  service.endpoints.tried.wire = 'responses'
   await form.getByRole('button', { name: 'Test it' }).click()
-  await form.getByText('did not call the tool').waitFor()
-  await form.getByText('Label, context, images, prices').click()
+  await form.getByText('Responses works.').waitFor()
+  expect(service.endpoints.asked.at(-1)).toMatchObject({ model: 'qwen3', streaming: false })
+  // The API that the test found is saved with the model.
+  expect(await form.getByLabel('API', { exact: true }).inputValue()).toBe('responses')
   await form.getByLabel('Context window').fill('32000')
   await form.getByLabel('Price of input').fill('0.5')
   await form.getByLabel('Price of output').fill('2')
@@ -41,6 +48,7 @@ test.each(
   await page.getByText('Ollama answers from the next message on.').waitFor()
   const list = page.getByRole('list', { name: 'Endpoints', exact: true })
   await list.getByText('Default').waitFor()
+  await list.getByText('Responses · $0.5 in, $2 out').waitFor()
   expect(service.endpoints.asked.at(-1)).toEqual({
     name: 'Ollama',
     baseUrl: 'http://127.0.0.1:11434/v1',
@@ -48,6 +56,8 @@ test.each(
       {
         name: 'qwen3',
         contextWindow: 32_000,
+        wire: 'responses',
+        streaming: false,
         price: { input: 0.5, output: 2, cached: 0.05, cacheWrite: 0.6 },
       },
     ],
@@ -58,8 +68,14 @@ test.each(
   await list.getByRole('button', { name: 'Change Ollama' }).click()
   const change = page.getByRole('form', { name: 'Change Ollama' })
   await change.getByLabel('Name', { exact: true }).fill('Ours')
+  // An API that was found is that of one address.
+  await change.getByLabel('Address').fill('http://127.0.0.1:11435/v1')
+  await change.getByLabel('Address').fill('http://127.0.0.1:11434/v1')
   await change.getByRole('button', { name: 'Save' }).click()
   await list.getByText('Ours').waitFor()
+  expect(service.endpoints.asked.at(-1)?.['models']).toEqual([
+    expect.not.objectContaining({ wire: expect.anything() }),
+  ])
   // The key that is stored stays: it is not sent.
   expect(service.endpoints.asked.at(-1)).not.toHaveProperty('apiKey')
   expect(await lookAt(page, `${name}-list`)).toEqual([])
@@ -73,6 +89,7 @@ test('what the environment configures is shown and not edited', async () => {
     configured: [
       {
         name: 'gpt-5',
+        wire: 'responses',
         address: 'https://api.openai.com/v1',
         price: { input: 1.25, output: 10, cached: 0.125 },
       },
@@ -85,6 +102,6 @@ test('what the environment configures is shown and not edited', async () => {
   await page.goto(`${url()}/settings/models`)
   const configured = page.getByRole('list', { name: 'Configured models' })
   await configured.getByText('gpt-5').waitFor()
-  expect(await configured.innerText()).toContain('$1.25 in, $10 out')
+  expect(await configured.innerText()).toContain('Responses · $1.25 in, $10 out')
   expect(await configured.getByRole('button').count()).toBe(0)
 })

@@ -1,5 +1,5 @@
 /** A model of an endpoint as it is typed, and addresses that people need not look up. */
-import type { Endpoint } from '@sandlot/shared/account/models-api'
+import type { Endpoint, WireName } from '@sandlot/shared/account/models-api'
 
 interface Preset {
   id: string
@@ -32,6 +32,10 @@ export interface ModelDraft {
   /** Digits, or empty. */
   contextWindow: string
   images: boolean
+  /** Empty: Sandlot finds it. */
+  wire: WireName | ''
+  /** It cannot stream. */
+  whole: boolean
   /** Dollars, or empty. */
   input: string
   output: string
@@ -46,6 +50,8 @@ export function emptyModel(): ModelDraft {
     label: '',
     contextWindow: '',
     images: false,
+    wire: '',
+    whole: false,
     input: '',
     output: '',
     cached: '',
@@ -58,6 +64,8 @@ export function draftOf({
   label = '',
   contextWindow,
   images = false,
+  wire,
+  streaming = true,
   price,
 }: EndpointModel): ModelDraft {
   const text = (value: number | undefined) => (value === undefined ? '' : String(value))
@@ -67,6 +75,8 @@ export function draftOf({
     label,
     contextWindow: text(contextWindow),
     images,
+    wire: wire ?? '',
+    whole: !streaming,
     input: text(price?.input),
     output: text(price?.output),
     cached: text(price?.cached),
@@ -79,6 +89,8 @@ export function modelOf({
   label,
   contextWindow,
   images,
+  wire,
+  whole,
   input,
   output,
   cached,
@@ -92,6 +104,8 @@ export function modelOf({
     contextWindow: typed(contextWindow),
     // Not ticked: as is known of a model of this name.
     images: images ? true : undefined,
+    wire: wire === '' ? undefined : wire,
+    streaming: whole ? false : undefined,
     price:
       cost === undefined || gain === undefined
         ? undefined

@@ -1,5 +1,11 @@
 /** An endpoint of models: where it is, its key, what it offers, and whether it works. */
-import type { EndpointTestResult, EndpointView, ModelsView } from '@sandlot/shared/account/models-api'
+import {
+  API_NAMES,
+  type EndpointTestResult,
+  type EndpointView,
+  type ModelsView,
+  wireName,
+} from '@sandlot/shared/account/models-api'
 import { CircleAlert, CircleCheck, Plus, X } from 'lucide-react'
 import { useId, useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'
@@ -107,7 +113,13 @@ function useEndpointDraft(endpoint: EndpointView | null) {
     apiKey: '',
     models: endpoint === null ? [emptyModel()] : endpoint.models.map(draftOf),
   }))
-  const set = (change: Partial<EndpointDraft>) => setDraft((now) => ({ ...now, ...change }))
+  const set = (change: Partial<EndpointDraft>) =>
+    setDraft(({ models, ...now }) => ({
+      ...now,
+      // An API that was found is that of one address.
+      models: change.baseUrl === undefined ? models : models.map((model) => ({ ...model, wire: '' })),
+      ...change,
+    }))
   const [result, setResult] = useState<EndpointTestResult | null>(null)
   const { busy: testing, problem, attempt } = useAttempt()
   const { apiKey } = draft
@@ -116,14 +128,25 @@ function useEndpointDraft(endpoint: EndpointView | null) {
   const test = () =>
     attempt(async () => {
       setResult(null)
-      setResult(
-        await tryEndpoint({
-          baseUrl,
-          apiKey: apiKey.trim() === '' ? undefined : apiKey.trim(),
-          id: endpoint?.id,
-          model: firstModelOf(draft) === '' ? undefined : firstModelOf(draft),
-        }),
-      )
+      const [first] = draft.models
+      const now = await tryEndpoint({
+        baseUrl,
+        apiKey: apiKey.trim() === '' ? undefined : apiKey.trim(),
+        id: endpoint?.id,
+        model: firstModelOf(draft) === '' ? undefined : firstModelOf(draft),
+        wire: first?.wire === '' ? undefined : first?.wire,
+        streaming: first?.whole === true ? false : undefined,
+      })
+      setResult(now)
+      const { wire } = now
+      if (first === undefined || wire === undefined) return
+      // Keep changes that were typed in the meantime.
+      setDraft((typed) => ({
+        ...typed,
+        models: typed.models.map((model) =>
+          model.key === first.key && model.name === first.name ? { ...model, wire } : model,
+        ),
+      }))
     })
   const choosePreset = (id: string) => {
     set({ preset: id })
@@ -277,7 +300,7 @@ function ModelRow(props: {
       </div>
       <details className="mt-1.5 text-sm">
         <summary className="w-fit cursor-pointer rounded py-1 text-xs text-muted hover:text-ink pointer-coarse:py-3.5">
-          Label, context, images, prices
+          Label, context, images, prices, API
         </summary>
         <div className="grid gap-3 pt-2 sm:grid-cols-2">
           {MODEL_FIELDS.map(({ name, needs, ...field }) => (
@@ -298,13 +321,31 @@ function ModelRow(props: {
             />
             It reads images
           </label>
+          <Choice
+            label="API"
+            value={model.wire}
+            options={[
+              ...(model.wire === '' ? [['', 'Automatic'] as const] : []),
+              ...wireName.options.map((wire) => [wire, API_NAMES[wire]] as const),
+            ]}
+            onChange={(value) => set({ wire: wireName.parse(value) })}
+          />
+          <label className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
+            <input
+              type="checkbox"
+              className="size-4 accent-accent"
+              checked={model.whole}
+              onChange={({ target }) => set({ whole: target.checked })}
+            />
+            Doesn’t support streaming
+          </label>
         </div>
       </details>
     </div>
   )
 }
 
-const STEP_WORDS = { list: 'List of models', stream: 'Streamed answer', tool: 'Tool call' }
+const STEP_WORDS = { list: 'Models', stream: 'API', tool: 'Tool call' }
 
 function Outcome({ result }: { result: EndpointTestResult }) {
   return (
@@ -313,13 +354,13 @@ function Outcome({ result }: { result: EndpointTestResult }) {
         aria-label="How the test went"
         className="flex flex-col gap-1.5 rounded-lg border border-line bg-sunken p-3 text-sm"
       >
-        {result.steps.map(({ step, ok, message }) => (
-          <li key={step} className="flex gap-2">
+        {result.steps.map(({ step, ok, message }, place) => (
+          <li key={place} className="flex gap-2">
             {ok ? (
               <CircleCheck className="mt-0.5 size-4 shrink-0 text-well" aria-hidden />
             ) : (
               <CircleAlert
-                className={`mt-0.5 size-4 shrink-0 ${step === 'list' ? 'text-waiting' : 'text-failed'}`}
+                className={`mt-0.5 size-4 shrink-0 ${step === 'list' || result.wire !== undefined ? 'text-waiting' : 'text-failed'}`}
                 aria-hidden
               />
             )}

@@ -1,5 +1,11 @@
 /** The models of this Sandlot: those of its configuration, and endpoints that are added here. */
-import type { EndpointView, ModelPrice, ModelsView } from '@sandlot/shared/account/models-api'
+import {
+  API_NAMES,
+  type EndpointView,
+  type ModelPrice,
+  type ModelsView,
+  type WireName,
+} from '@sandlot/shared/account/models-api'
 import { Pencil, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
@@ -59,7 +65,7 @@ function EndpointsPart(props: {
   return (
     <Part
       title="Endpoints"
-      text="Anything that speaks the OpenAI API. A key goes to the agent once, is stored encrypted, and is never shown again."
+      text="Any endpoint with an API like OpenAI’s or Anthropic’s. A key goes to the agent once, is stored encrypted, and is never shown again."
     >
       {view.main.demo && <DemoAnswers />}
       {view.endpoints.length > 0 && (
@@ -135,11 +141,11 @@ function ConfiguredPart({ view }: { view: ModelsView }) {
       text="Set by the environment and the configuration file, and changed there. They come first."
     >
       <ul aria-label="Configured models" className="divide-y divide-line rounded-lg border border-line">
-        {view.configured.map(({ name, address, price }) => (
+        {view.configured.map(({ name, address, price, wire }) => (
           <li key={name} className="flex min-h-11 flex-wrap items-center gap-x-3 px-3 py-2 text-sm">
             <span className="font-medium [overflow-wrap:anywhere]">{name}</span>
             <span className="min-w-0 flex-1 text-xs text-muted [overflow-wrap:anywhere]">
-              {address} · {priceWords(price)}
+              {[address, ...apiWords(wire), priceWords(price)].join(' · ')}
             </span>
             {name === view.main.name && <MainMark />}
           </li>
@@ -189,6 +195,10 @@ function priceWords(price: ModelPrice | undefined): string {
   return price === undefined ? 'price unknown' : `$${price.input} in, $${price.output} out`
 }
 
+function apiWords(wire: WireName | undefined): string[] {
+  return wire === undefined ? [] : [API_NAMES[wire]]
+}
+
 function EndpointLine(props: {
   endpoint: EndpointView
   main: string
@@ -217,13 +227,13 @@ function EndpointLine(props: {
         </IconButton>
       </div>
       <ul aria-label={`Models of ${name}`} className="flex flex-wrap gap-1.5">
-        {models.map(({ name: model, label = model, price = props.known[label] }) => (
+        {models.map(({ name: model, label = model, price = props.known[label], wire }) => (
           <li
             key={label}
             className="flex items-center gap-1.5 rounded-md border border-line bg-sunken px-2 py-0.5 text-xs [overflow-wrap:anywhere]"
           >
             {label}
-            <span className="text-muted">{priceWords(price)}</span>
+            <span className="text-muted">{[...apiWords(wire), priceWords(price)].join(' · ')}</span>
             {label === props.main && <MainMark />}
           </li>
         ))}
