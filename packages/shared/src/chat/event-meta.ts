@@ -19,6 +19,13 @@ export const tokenUsage = z.object({
 })
 export type TokenUsage = z.infer<typeof tokenUsage>
 
+/**
+ * Source of a context window: the configuration, the server about what it has loaded, a published
+ * table, requests that did not fit, or none.
+ */
+const windowFrom = z.enum(['set', 'server', 'table', 'learnt', 'assumed'])
+export type WindowFrom = z.infer<typeof windowFrom>
+
 const replayItem = z.object({
   chars: z.int().nonnegative().optional(),
   call: z.int().nonnegative().optional(),
@@ -141,6 +148,8 @@ export const sandlotMeta = z.object({
   usage: tokenUsage.optional(),
   /** On `usage_update`: the model that counted. */
   model: z.string().optional(),
+  /** On `usage_update`: the source of its `size`. */
+  windowFrom: windowFrom.optional().catch(undefined),
   /** On `usage_update`: US dollars of this answer; absent if no price is known. */
   cost: z.number().optional(),
   /** On a failed outcome: the tool says that the prompt cannot continue. */

@@ -218,6 +218,16 @@ export const sandlotEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('model_chosen'), model: z.string(), thoughtLevel: z.string().optional() }),
   /** This prompt continues with another model. */
   z.object({ type: z.literal('model_changed'), model: z.string(), why: z.string().optional() }),
+  /**
+   * The model holds less than was taken for its window: it counted no more (`counted`), or refused
+   * a request and named its limit (`refused`). `tokens`: its window from here on.
+   */
+  z.object({
+    type: z.literal('window_learnt'),
+    model: z.string(),
+    tokens: z.number(),
+    why: z.enum(['counted', 'refused']),
+  }),
   /** More tools than a request may have: some of these servers' tools are dropped from here on. */
   z.object({ type: z.literal('tools_left_out'), servers: z.array(z.string()) }),
   /**

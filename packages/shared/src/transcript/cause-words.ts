@@ -64,7 +64,7 @@ export function waitWords({ why, retry, of }: ModelWait, seconds: number): strin
 /** Events next to the conversation with display texts: on the page, and in an editor. */
 export type NoteEvent = Extract<
   SandlotEvent,
-  { type: 'compacted' | 'history_mended' | 'model_changed' | 'tools_left_out' }
+  { type: 'compacted' | 'history_mended' | 'model_changed' | 'tools_left_out' | 'window_learnt' }
 >
 
 /** Reasons for another model: the error classes after which the agent switches to the next one. */
@@ -84,10 +84,21 @@ export function noteWords(event: NoteEvent): string {
   }
   if (event.type === 'history_mended')
     return 'The provider refused the reasoning of earlier answers: the model goes on without it'
+  if (event.type === 'window_learnt') return learntWords(event)
   if (event.type === 'tools_left_out')
     return `There are more tools than a request may have: some of ${event.servers.join(', ')} were left out`
   const because = event.why === undefined ? undefined : BECAUSE.get(event.why)
   return because === undefined
     ? `Answered by ${event.model} from here on`
     : `Answered by ${event.model} because ${because}`
+}
+
+/** Advice to the operator of a model server. */
+export const LARGER_WINDOW =
+  'For more, set OLLAMA_CONTEXT_LENGTH or num_ctx (Ollama), -c (llama.cpp), --max-model-len (vLLM) or the model’s context length (LM Studio) at its server'
+
+function learntWords({ model, tokens, why }: Extract<NoteEvent, { type: 'window_learnt' }>): string {
+  const holds = `${model} holds ${tokens.toLocaleString('en')} tokens`
+  const lost = why === 'counted' ? ', and its server has cut off the beginning of longer requests' : ''
+  return `${holds}${lost}. ${LARGER_WINDOW}`
 }

@@ -69,8 +69,8 @@ export interface Transcript {
   readonly drafts: readonly DraftedCall[]
   /** Messages that the running prompt has not read yet. */
   readonly queued: readonly QueuedEntry[]
-  /** Tokens in the context and its size, as of the last answer. */
-  readonly context: { readonly used: number; readonly size: number } | null
+  /** Tokens in the context and its size, as of the last answer. `assumed`: the size is a guess. */
+  readonly context: { readonly used: number; readonly size: number; readonly assumed: boolean } | null
   /** Files of the workspace in the current instructions. */
   readonly instructionFiles: readonly InstructionFile[]
   /** All branches. */
@@ -178,7 +178,10 @@ function foldSettled(transcript: Transcript, event: SessionEvent): Transcript {
     case 'current_mode_update':
       return { ...transcript, mode: event.currentModeId }
     case 'usage_update':
-      return { ...transcript, context: { used: event.used, size: event.size } }
+      return {
+        ...transcript,
+        context: { used: event.used, size: event.size, assumed: meta.windowFrom === 'assumed' },
+      }
     case 'session_info_update': {
       const titled = typeof event.title === 'string' ? { ...transcript, title: event.title } : transcript
       return meta.event === undefined ? titled : foldSandlotEvent(titled, meta.event, meta)
@@ -221,6 +224,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'compacted':
     case 'model_changed':
     case 'tools_left_out':
+    case 'window_learnt':
       return addNote(transcript, event, meta)
     case 'files_changed': {
       const { type: _, ...changed } = event

@@ -8,4 +8,11 @@ test('notes say what happened, and why where that is known', () => {
     expect(noteWords({ type: 'model_changed', model: 'm-2', why })).toMatch(/^Answered by m-2 because [^_]*$/)
   for (const why of [{}, { why: 'toString' }])
     expect(noteWords({ type: 'model_changed', model: 'm-2', ...why })).toBe('Answered by m-2 from here on')
+  const learnt = { type: 'window_learnt', model: 'm-2', tokens: 4_096 } as const
+  expect(noteWords({ ...learnt, why: 'counted' })).toMatch(
+    /^m-2 holds 4,096 tokens, and .* cut off .*OLLAMA_CONTEXT/,
+  )
+  expect(noteWords({ ...learnt, why: 'refused' })).toMatch(
+    /^m-2 holds 4,096 tokens\. For more, .*--max-model-len/,
+  )
 })

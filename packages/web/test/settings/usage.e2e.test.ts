@@ -97,7 +97,13 @@ test.each(
       ],
     })
     log.text('agent_message_chunk', 'There are seven.')
-    log.counts(47_300, 64_000, { input: 46_900, output: 400, cached: 40_000, reasoning: 120 }, 0.031)
+    log.counts(
+      47_300,
+      64_000,
+      { input: 46_900, output: 400, cached: 40_000, reasoning: 120 },
+      0.031,
+      'assumed',
+    )
     log.end('completed')
     service.add('s_usage', 'Counting', log)
     const page = await signedIn({ ...look, sessionId: 's_usage' })
@@ -112,7 +118,7 @@ test.each(
     const gauge = page.getByTestId('context-gauge')
     expect(await gauge.getAttribute('aria-label')).toBe('74 % of the model’s context is used')
     await gauge.click()
-    await page.getByText('About 47 k of 64 k tokens.').waitFor()
+    await page.getByText('About 47 k of an assumed 64 k tokens.').waitFor()
     await page.getByText('Tokens of the team “Data” today').waitFor()
     const read = page.getByRole('region', { name: 'Workspace instructions' })
     expect(await read.getByRole('listitem').allInnerTexts()).toEqual([

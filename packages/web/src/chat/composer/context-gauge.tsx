@@ -6,6 +6,7 @@ import { Popover } from '@base-ui/react/popover'
 import type { Budget } from '@sandlot/shared/admin/usage'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { type InstructionFile, UNREADABLE_WORDS } from '@sandlot/shared/chat/instruction-files'
+import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import type { Spent } from '@sandlot/shared/transcript/spent'
 import { FoldVertical } from 'lucide-react'
 import { type ReactNode, useRef, useState } from 'react'
@@ -22,7 +23,7 @@ const RADIUS = 6.5
 const ROUND = 2 * Math.PI * RADIUS
 
 export function ContextGauge(props: {
-  context: { readonly used: number; readonly size: number } | null
+  context: Transcript['context']
   spent: Spent
   instructionFiles: readonly InstructionFile[]
   budgets: readonly Budget[]
@@ -105,17 +106,14 @@ function OwnUsageLink() {
   )
 }
 
-function Fullness(props: {
-  context: { readonly used: number; readonly size: number }
-  words: string
-  near: boolean
-}) {
+function Fullness(props: { context: NonNullable<Transcript['context']>; words: string; near: boolean }) {
   const { context, words, near } = props
   return (
     <div>
       <Popover.Title className="text-sm font-semibold text-ink">{words}</Popover.Title>
       <p className="mt-0.5 text-xs">
-        About {tokenWords(context.used)} of {tokenWords(context.size)} tokens.{' '}
+        About {tokenWords(context.used)} of {context.assumed ? 'an assumed ' : ''}
+        {tokenWords(context.size)} tokens.{' '}
         {near
           ? 'Soon a summary takes the place of what is older; you can have it made now.'
           : 'When it is nearly full, a summary takes the place of what is older.'}
