@@ -160,6 +160,7 @@ function sandlotEvent(
     happened?.type === 'model_changed' ||
     happened?.type === 'tools_left_out' ||
     (happened?.type === 'history_mended' && happened.origin !== undefined) ||
+    happened?.type === 'window_learnt' ||
     (happened?.type === 'compacted' && happened.why !== 'asked')
   )
     return { state, updates: notices === true ? [noticeUpdate(noticeOfEvent(happened))] : [] }

@@ -20,7 +20,8 @@ import {
 import { newId } from '@sandlot/shared/base/ids'
 import { storableText } from '@sandlot/shared/base/storable-text'
 import { commandOf, runCommand } from './compact-command.ts'
-import { makeRoomIfFull } from './make-room.ts'
+import { makeRoomIfFull, mayNotFit } from './make-room.ts'
+import { checkWindow } from './learn-window.ts'
 import { type Turn, modelCallOf, turnsOf, turnsSinceLastUserMessage } from '../history/model-messages.ts'
 import { nextStep, pendingApproval, queuedMessages } from '../history/read-log.ts'
 import type { LoopContext } from './context.ts'
@@ -89,6 +90,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         // own.
         const over = await endBefore(ctx)
         if (over !== undefined) return yield [over]
+        yield* checkWindow(ctx, step.turn, modelOf(ctx))
         const madeRoom = yield* makeRoomIfFull(ctx, step.turn, modelOf(ctx))
         ctx.released.throwIfAborted()
         // A summary is a request too, and may have used up what was left.
@@ -111,7 +113,9 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
         return yield [endEvent(ctx.promptId, 'loop', LOOP_TEXT, ctx.now())]
       case 'end': {
         if (ctx.signal.aborted) return yield [stopped(ctx)]
-        const text = step.answered ? undefined : noAnswerText(ctx.log(), ctx.promptId)
+        const text = step.answered
+          ? undefined
+          : noAnswerText(ctx.log(), ctx.promptId, mayNotFit(ctx, modelOf(ctx)))
         return yield [endEvent(ctx.promptId, 'completed', text, ctx.now())]
       }
     }

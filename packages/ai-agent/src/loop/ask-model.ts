@@ -14,15 +14,17 @@ import { messageOf } from '@sandlot/shared/base/errors'
 import type { ErrorCause, ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { overflowedBefore } from '../history/compaction.ts'
-import { makeRoom } from './make-room.ts'
+import { fits, makeRoom, mayNotFit } from './make-room.ts'
+import { fittingTools, isTooSmall } from './fit-tools.ts'
+import { learnWindow } from './learn-window.ts'
 import { historyProblems, repairHistory } from '../history/check.ts'
-import { type Reader, isRefused, modelMessages } from '../history/model-messages.ts'
+import { type Reader, isEmpty, isRefused, modelMessages, turnsOf } from '../history/model-messages.ts'
 import { plainHistory } from '../history/plain.ts'
 import { withoutRepetition } from '../limits/repetition.ts'
 import { RepetitionError, StreamedAnswer, streamAnswer, withdrawnFor } from './streamed-answer.ts'
 import type { LoopContext } from './context.ts'
 import { readerOf } from './context-size.ts'
-import { BUG_TEXT, CHANT_TEXT, brokenHistoryText, writtenCallText } from './endings.ts'
+import { BUG_TEXT, CHANT_TEXT, brokenHistoryText, tooSmallText, writtenCallText } from './endings.ts'
 import { endBeforeRequest } from './stop-conditions.ts'
 import {
   ModelError,
@@ -61,9 +63,13 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
   const signal = AbortSignal.any([ctx.signal, ctx.released])
   let attempt = 0
   let written = 0
+  let whole = false
+  let cuts = 0
   for (let refused = false; ;) {
     attempt++
     const model = modelOf(ctx)
+    if (isTooSmall(ctx, model))
+      return { got: 'error', cause: 'context_overflow', message: tooSmallText(model.name, model.window) }
     if ((await acquireSlot(ctx, turn, model, refused)) === 'left')
       return { got: 'stopped', settled: [], text: '' }
     refused = false
@@ -72,17 +78,66 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
     if ('broken' in checked) return { got: 'error', cause: 'internal', message: checked.broken }
     const speech = new StreamedAnswer(ctx, turn)
     try {
-      const request = { messages: checked.messages, tools: ctx.tools }
+      const request = { messages: checked.messages, tools: fittingTools(ctx, model), whole }
       const answer = await listen(ctx, model, request, signal, speech)
+      if (isSecondEmpty(ctx, model, answer) && (yield* askedOtherwise(ctx, turn, model, answer, whole))) {
+        whole = !whole
+        continue
+      }
       const read = yield* readWrittenCall(ctx, turn, model, speech, answer, written++)
       if (read !== 'again') return read ?? (await answered(ctx, turn, model, speech, answer))
     } catch (error) {
       const request = { turn, attempt, model, messages: checked.messages, speech, signal }
       const next = yield* afterFailure(ctx, request, error)
       if (next.got !== 'again') return next
+      cuts = next.attempt > 0 && isSilentCut(error, model, speech) ? cuts + 1 : 0
+      whole = cuts >= SILENT_CUTS
       ;({ attempt, refused } = next)
     }
   }
+}
+
+/** Requests in a row that broke without a byte, after which a whole answer is asked for. */
+const SILENT_CUTS = 2
+
+/** A server that refuses a request after the head of its answer says nothing in a stream. */
+function isSilentCut(error: unknown, model: Model, speech: StreamedAnswer): boolean {
+  const isCut =
+    error instanceof ModelError &&
+    error.status === undefined &&
+    (error.class === 'stream_interrupted' || error.class === 'provider_error')
+  return isCut && model.wire !== undefined && speech.text === '' && speech.thought === ''
+}
+
+/** The model has nothing to say, again in this prompt. */
+function isSecondEmpty(ctx: LoopContext, model: Model, answer: ModelAnswer): boolean {
+  const { text, thought, calls, finish } = answer
+  if (model.wire === undefined || calls.length > 0 || text.trim() !== '' || thought !== '') return false
+  const before = turnsOf(ctx.log(), ctx.promptId).at(-1)
+  return before !== undefined && isEmpty(before) && finish !== 'length' && finish !== 'content_filter'
+}
+
+/**
+ * True if an empty answer is asked for in another way: first whole, then with more room, if the
+ * length of the conversation may be why. Counts what the empty one took.
+ */
+async function* askedOtherwise(
+  ctx: LoopContext,
+  turn: number,
+  model: Model,
+  { usage }: ModelAnswer,
+  whole: boolean,
+): AsyncGenerator<EventGroup, boolean> {
+  const again =
+    !whole ||
+    (mayNotFit(ctx, model) &&
+      !overflowedBefore(ctx.log(), ctx.promptId, turn) &&
+      (yield* makeRoom(ctx, turn, model, 'overflow')))
+  ctx.released.throwIfAborted()
+  if (!again || ctx.signal.aborted || (await endBeforeRequest(ctx)) !== undefined) return false
+  const counted = usageEvent(ctx, undefined, model, usage)
+  if (counted !== undefined) yield [counted]
+  return true
 }
 
 // ── Before ───────────────────────────────────────────────────────────────────────────────────────
@@ -260,7 +315,12 @@ async function* mended(
 ): AsyncGenerator<EventGroup, boolean> {
   if (error.class === 'context_overflow' || error.class === 'request_too_large') {
     if (overflowedBefore(ctx.log(), ctx.promptId, turn)) return false
-    return yield* makeRoom(ctx, turn, model, 'overflow')
+    const { limit } = error
+    const isLearnt = limit !== undefined && (yield* learnWindow(ctx, turn, model, limit, 'refused'))
+    // It may have been loaded otherwise since.
+    void model.window.refresh(true)
+    // Tools may have become fewer.
+    return (yield* makeRoom(ctx, turn, model, 'overflow')) || (isLearnt && fits(ctx, model))
   }
   if (error.class === 'replay_refused') {
     const { origin } = model

@@ -14,6 +14,7 @@ import {
 import { STOP_REASON_OF } from '@sandlot/shared/chat/reasons'
 import type { LoopContext } from './context.ts'
 import { readerOf } from './context-size.ts'
+import { fittingTools } from './fit-tools.ts'
 import { modelOf } from './ask-model.ts'
 import { endBeforeRequest } from './stop-conditions.ts'
 import { messagesTokens, toolsTokens } from '../model/tokens.ts'
@@ -56,7 +57,7 @@ export async function* runCommand(
   const now = estimate(ctx, model)
   const counts =
     now < before
-      ? ` It takes about ${count(now)} of ${count(model.contextWindow)} tokens now; it took ${count(before)}.`
+      ? ` It takes about ${count(now)} of ${count(model.window.tokens)} tokens now; it took ${count(before)}.`
       : ''
   return ended(ctx, made, made === 'done' ? counts : '')
 }
@@ -90,8 +91,9 @@ function isDone(ctx: LoopContext): boolean {
 }
 
 /** Before and after by the same measure: a provider counts only what it was sent. */
-function estimate({ log, system, tools }: LoopContext, model: Model): number {
-  return messagesTokens(modelMessages(log(), system, readerOf(model))) + toolsTokens(tools)
+function estimate(ctx: LoopContext, model: Model): number {
+  const messages = modelMessages(ctx.log(), ctx.system, readerOf(model))
+  return messagesTokens(messages) + toolsTokens(fittingTools(ctx, model))
 }
 
 function count(tokens: number): string {

@@ -7,8 +7,8 @@ import { modelMessages, type Reader } from '../history/model-messages.ts'
 import { messagesTokens, toolsTokens } from '../model/tokens.ts'
 import type { Model, ModelTool } from '../model/model.ts'
 
-export function readerOf({ name, wire, origin, contextWindow }: Model): Reader {
-  return { model: name, wire, origin, contextWindow }
+export function readerOf({ name, wire, origin, window }: Model): Reader {
+  return { model: name, wire, origin, contextWindow: window.tokens }
 }
 
 /** Tokens of the next request, computed from the log. */

@@ -10,6 +10,7 @@ import {
 } from '@sandlot/shared/chat/reasons'
 import { makeSandlotEvent, metaOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
+import { LARGER_WINDOW } from '@sandlot/shared/transcript/cause-words'
 import { failurePattern, patternSentence } from '@sandlot/shared/transcript/failure-pattern'
 import { callsBefore } from '../history/read-log.ts'
 import { turnsOf, type Turn } from '../history/model-messages.ts'
@@ -80,12 +81,17 @@ export function missingOutcomes(
   )
 }
 
-/** The model gave no answer, also when asked again. Names what failed, if something did. */
-export function noAnswerText(log: readonly SessionEvent[], promptId: string): string {
+/**
+ * The model gave no answer, also when asked again. Names what failed, if something did. `isLong`:
+ * the conversation may be longer than the model holds.
+ */
+export function noAnswerText(log: readonly SessionEvent[], promptId: string, isLong: boolean): string {
   const turns = turnsOf(log, promptId)
   const calls = turns.flatMap((turn) => turn.calls)
   if (calls.length === 0) {
-    return 'The model returned nothing, twice. Try rephrasing.'
+    return isLong
+      ? 'The model returned nothing, also when asked again. The conversation is probably longer than the model can hold: send /compact to have it summarised, or begin a new chat.'
+      : 'The model returned nothing, twice. Try rephrasing.'
   }
   const failed = failuresOf(turns)
   if (failed.length > 0) {
@@ -120,6 +126,11 @@ export function brokenHistoryText(problems: readonly string[]): string {
 
 export function poisonText(times: number): string {
   return `Sandlot had to be started again ${times} times while this was running, so it was given up. What was done before is complete. If it happens again with the same message, the log has the details.`
+}
+
+/** The window leaves no room beside the instructions. */
+export function tooSmallText(model: string, { tokens }: { tokens: number }): string {
+  return `${model} holds ${tokens.toLocaleString('en')} tokens, too few for the instructions and a message. Choose another model. ${LARGER_WINDOW}.`
 }
 
 /** `tool`: what was called. */

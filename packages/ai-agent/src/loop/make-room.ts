@@ -20,11 +20,12 @@ import type { LoopContext } from './context.ts'
 import { endBeforeRequest } from './stop-conditions.ts'
 import { pause, retryVerdict } from './retry.ts'
 import { usageEvent } from './usage.ts'
-import { messagesTokens } from '../model/tokens.ts'
+import { messagesTokens, textTokens, toolsTokens } from '../model/tokens.ts'
 import { RepetitionError, streamAnswer } from './streamed-answer.ts'
 import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
 import { contextSize, readerOf } from './context-size.ts'
 import { loadReplays } from './replays.ts'
+import { fittingTools } from './fit-tools.ts'
 import { planCut, planPruning, planPruningOfAll } from './plan.ts'
 import { mechanicalSummary, summaryMessages, summaryText } from './summary.ts'
 
@@ -38,6 +39,8 @@ const ROOMY = 0.6
 const SUMMARY = 0.2
 /** The same of one that was not written by a model. */
 const MECHANICAL = 0.1
+/** Tokens of the smallest window that servers load a model with by default. */
+const SMALLEST = 2_048
 /** Requests for one summary. */
 const ATTEMPTS = 2
 
@@ -65,7 +68,7 @@ export async function* makeRoomIfFull(
   turn: number,
   model: Model,
 ): AsyncGenerator<EventGroup, boolean> {
-  if (sizeOf(ctx, model) <= model.contextWindow * FULL || justMadeRoom(ctx, model)) return false
+  if (sizeOf(ctx, model) <= model.window.tokens * FULL || justMadeRoom(ctx, model)) return false
   return yield* makeRoom(ctx, turn, model, 'window')
 }
 
@@ -90,7 +93,7 @@ function justMadeRoom(ctx: LoopContext, model: Model): boolean {
   const tokensOf = (events: readonly SessionEvent[]): number =>
     messagesTokens(modelMessages(events, ctx.system, readerOf(model)))
   const since = tokensOf(log) - tokensOf(log.slice(0, made + 1))
-  return since < model.contextWindow * (FULL - ROOMY)
+  return since < model.window.tokens * (FULL - ROOMY)
 }
 
 /**
@@ -105,7 +108,7 @@ export async function* makeRoom(
 ): AsyncGenerator<EventGroup, boolean> {
   // The refused request is larger than our estimate; the provider's own size of the context is
   // unknown.
-  const window = why === 'overflow' ? Math.min(model.contextWindow, sizeOf(ctx, model)) : model.contextWindow
+  const window = why === 'overflow' ? Math.min(model.window.tokens, sizeOf(ctx, model)) : model.window.tokens
   let made = false
 
   const prunedUpTo = planPruning(ctx.log(), window)
@@ -158,9 +161,9 @@ export async function* makeRoomNow(
 ): AsyncGenerator<EventGroup, MadeRoom> {
   const upTo = planCut(ctx.log(), 0)
   if (upTo !== undefined) {
-    const written = yield* askForSummary(ctx, undefined, model, model.contextWindow, focus)
+    const written = yield* askForSummary(ctx, undefined, model, model.window.tokens, focus)
     if ('cause' in written) return written
-    const summary = summaryText(written.text, ctx.log(), upTo, model.contextWindow * SUMMARY)
+    const summary = summaryText(written.text, ctx.log(), upTo, model.window.tokens * SUMMARY)
     const usage = usageEvent(ctx, undefined, model, written.usage)
     yield [
       ...(usage === undefined ? [] : [usage]),
@@ -175,8 +178,19 @@ export async function* makeRoomNow(
   return 'done'
 }
 
+/** True if the next request is likely to fit. */
+export function fits(ctx: LoopContext, model: Model): boolean {
+  return sizeOf(ctx, model) <= model.window.tokens
+}
+
+/** True if the next request may be longer than the model holds, whatever its window is said. */
+export function mayNotFit(ctx: LoopContext, model: Model): boolean {
+  const { tokens, from } = model.window
+  return sizeOf(ctx, model) > (from === 'assumed' ? SMALLEST : tokens / 2)
+}
+
 function sizeOf(ctx: LoopContext, model: Model): number {
-  return contextSize(ctx.log(), ctx.system, ctx.tools, readerOf(model))
+  return contextSize(ctx.log(), ctx.system, fittingTools(ctx, model), readerOf(model))
 }
 
 function compacted(ctx: LoopContext, turn: number | undefined, what: Omit<Compacted, 'type'>): SessionEvent {
@@ -192,8 +206,8 @@ async function* publishSize(
   turn: number | undefined,
   model: Model,
 ): AsyncGenerator<EventGroup, void> {
-  const _meta = makeMeta({ promptId: ctx.promptId, turn }, ctx.now())
-  yield [{ sessionUpdate: 'usage_update', used: sizeOf(ctx, model), size: model.contextWindow, _meta }]
+  const _meta = makeMeta({ promptId: ctx.promptId, turn, windowFrom: model.window.from }, ctx.now())
+  yield [{ sessionUpdate: 'usage_update', used: sizeOf(ctx, model), size: model.window.tokens, _meta }]
 }
 
 /**
@@ -213,7 +227,9 @@ async function* askForSummary(
   const conversation = modelMessages(ctx.log(), ctx.system, reader)
   // The same tools as ever: without them providers refuse a history with calls, and forget what
   // they cached of it.
-  const request = { messages: summaryMessages(conversation, window * FULL, focus), tools: ctx.tools }
+  const tools = fittingTools(ctx, model)
+  const most = Math.max(window * SUMMARY, window * FULL - textTokens(ctx.system) - toolsTokens(tools))
+  const request = { messages: summaryMessages(conversation, most, focus), tools }
   const unusable: NoSummary = { cause: 'protocol' }
   let failure = unusable
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {

@@ -54,19 +54,24 @@ export function planCut(log: readonly SessionEvent[], contextWindow: number): nu
   let near: number | undefined
   let nearUser: number | undefined
   const lastTurn = items.findLastIndex(({ type }) => type === 'turn')
+  const lastUser = items.findLastIndex(({ type }) => type === 'user')
   for (const place of places.toReversed()) {
     const item = items[place]
     if (item === undefined) continue
     tail += tokensOf(item)
-    if (tail > contextWindow * TAIL_SHARE && place < lastTurn) break
+    // A message that nothing answered may be what did not fit.
+    const mayGo = place < lastTurn || (item.type === 'user' && place < lastUser)
+    if (tail > contextWindow * TAIL_SHARE && mayGo) break
     near = place
     if (item.type === 'user') nearUser = place
   }
   const cut = nearUser !== undefined && nearUser > 0 ? nearUser : near
   const first = items[cut ?? 0]
-  // A message of the user alone is not worth a summary.
+  // A message of the user alone is not worth a summary, unless it is a large one of before.
   const gone = items.slice(0, cut ?? 0)
-  if (first === undefined || !gone.some(({ type }) => type === 'turn')) return undefined
+  const isLarge = gone.reduce((sum, item) => sum + tokensOf(item), 0) > contextWindow * TAIL_SHARE
+  const isWorth = gone.some(({ type }) => type === 'turn') || (isLarge && first?.type === 'user')
+  if (first === undefined || !isWorth) return undefined
   return first.seq - 1
 }
 

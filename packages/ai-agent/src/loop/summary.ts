@@ -25,7 +25,8 @@ export function summaryMessages(
   most: number,
   focus?: string,
 ): ModelMessage[] {
-  const [system, ...rest] = messages
+  const [system, ...whole] = messages
+  const rest = messagesTokens(whole) <= most ? whole : whole.map((message) => shortened(message, most / 4))
   const retained = endWithin(rest, most)
   // Begins with the user, as every provider wants it.
   const opening: ModelMessage[] =
@@ -39,6 +40,16 @@ export function summaryMessages(
       content: focus === undefined ? SUMMARY_REQUEST : `${SUMMARY_REQUEST}\n\n${FOCUS}${focus}`,
     },
   ]
+}
+
+/** With at most so many tokens of text: better the beginning of a long message than none. */
+function shortened(message: ModelMessage, most: number): ModelMessage {
+  const content = atMostTokens(
+    message.content,
+    most,
+    (long, chars) => `${long.slice(0, chars).toWellFormed()}…`,
+  )
+  return { ...message, content }
 }
 
 /**

@@ -25,12 +25,13 @@ export function usageEvent(
     turn,
     usage,
     model: model.name,
+    windowFrom: model.window.from,
     cost,
   }
   return {
     sessionUpdate: 'usage_update',
     used: (usage.input ?? 0) + (usage.output ?? 0),
-    size: model.contextWindow,
+    size: model.window.tokens,
     // ACP means the whole session: a sum without the unknown part would be too small.
     ...(!allKnown ? {} : { cost: { amount: before + cost, currency: 'USD' } }),
     _meta: makeMeta(fields, ctx.now()),

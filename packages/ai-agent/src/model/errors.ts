@@ -2,6 +2,7 @@
  * Classifies a provider's failure: its class, whether a retry may help, and a sentence for people.
  * The delay is the provider's own.
  */
+import { limitIn } from './context-window.ts'
 import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'
 import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
@@ -120,6 +121,7 @@ export function toModelError(failure: ProviderFailure, context: ErrorContext): M
     retryable: failure.retry ?? RETRYABLE[errorClass],
     waitMs: failure.waitMs,
     status: failure.status,
+    limit: errorClass === 'context_overflow' ? limitIn(failure.message) : undefined,
   })
 }
 

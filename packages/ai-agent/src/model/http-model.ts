@@ -1,12 +1,15 @@
 /** A model behind an HTTP endpoint, over any of the wires. */
 import type { WireName } from '@sandlot/shared/account/models-api'
 import { type SilenceLimits, BodyReader, SseParser, SseTooLargeError, StartOfBody } from './sse.ts'
+import { ContextWindow } from './context-window.ts'
 import { type ErrorContext, type SetIn, modelError, withRequestId } from './errors.ts'
 import { EventReader } from './event-reader.ts'
+import { modelFacts } from './facts.ts'
 import { type Model, type ModelAnswer, type ModelRequest, type Price, ModelError } from './model.ts'
+import { loadedWindow } from './loaded-window.ts'
 import { type Profile, profileFor } from './profiles.ts'
 import { withoutStrictNulls } from './strict-schema.ts'
-import { type Posted, createTransport, insideContainer, shownUrl } from './transport.ts'
+import { type Posted, createTransport, insideContainer, requestHeaders, shownUrl } from './transport.ts'
 import { anthropicWire } from './wires/anthropic/anthropic-wire.ts'
 import { chatWire } from './wires/chat/chat-wire.ts'
 import { responsesWire } from './wires/responses/responses-wire.ts'
@@ -26,7 +29,7 @@ export interface HttpModelOptions {
   label?: string
   /** The price of its tokens. */
   price?: Price
-  /** Tokens. Default 128,000. */
+  /** Tokens. Default: see `ContextWindow`. */
   contextWindow?: number
   /** Default: 60 s, and 120 s. */
   silence?: Partial<SilenceLimits>
@@ -59,13 +62,16 @@ export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model
   const baseUrl = new URL(options.baseUrl)
   const apiKey = options.apiKey.trim()
   const wire: Wire = WIRES[options.wire ?? 'chat']
-  const streaming = options.streaming ?? true
   const { idleMs = 60_000, progressMs = 120_000 } = options.silence ?? {}
-  const limits: SilenceLimits = {
+  const limitsOf = (streaming: boolean): SilenceLimits => ({
     idleMs,
     progressMs: streaming ? progressMs : Math.max(progressMs, WHOLE_ANSWER_MS),
-  }
+  })
   const profile = profileFor(baseUrl, options.model, options.profile, wire.name)
+  const headers = {
+    ...wire.otherHeaders?.(profile),
+    ...(apiKey === '' ? {} : wire.headers(apiKey, baseUrl)),
+  }
   const context: ErrorContext = {
     model: options.model,
     baseUrl: shownUrl(baseUrl),
@@ -76,29 +82,33 @@ export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model
     baseUrl,
     path: wire.path(baseUrl),
     apiKey,
-    headers: {
-      ...wire.otherHeaders?.(profile),
-      ...(apiKey === '' ? {} : wire.headers(apiKey, baseUrl)),
-    },
-    headTimeoutMs: streaming ? idleMs : Math.max(idleMs, WHOLE_ANSWER_MS),
+    headers,
     inContainer: options.inContainer ?? insideContainer(),
     context,
   })
-  const about = { model: options.model, streaming, profile }
+  const about = { model: options.model, profile }
+  const window = new ContextWindow({
+    set: options.contextWindow,
+    table:
+      options.contextWindow === undefined ? modelFacts(options.model, baseUrl.href).contextWindow : undefined,
+    ask: () => loadedWindow(shownUrl(baseUrl), requestHeaders(baseUrl, apiKey, headers), options.model),
+  })
   /** Names of all that this endpoint refused: it is not sent again. */
   let refused: ReadonlySet<string> = new Set()
 
   async function open(
     request: ModelRequest,
     effort: string | undefined,
+    streaming: boolean,
     connection: AbortController,
   ): Promise<Posted> {
     const before = refused
-    let options: BodyOptions = { ...about, effort, refused }
+    const headTimeoutMs = streaming ? idleMs : Math.max(idleMs, WHOLE_ANSWER_MS)
+    let options: BodyOptions = { ...about, streaming, effort, refused }
     for (;;) {
       const body = wire.body(request, options)
       try {
-        const answer = await post(body, connection)
+        const answer = await post(body, headTimeoutMs, connection)
         // Only what helped: words may name a thing for another reason, and without it this endpoint
         // may refuse all to come.
         if (options.refused !== before) refused = options.refused
@@ -118,7 +128,7 @@ export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model
     origin: options.origin,
     price: options.price,
     demo: false,
-    contextWindow: options.contextWindow ?? 128_000,
+    window,
     thoughtLevels: profile.thoughtLevels,
     atLevel: at,
     images: profile.images,
@@ -129,9 +139,10 @@ export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model
       const abort = (): void => connection.abort(signal.reason)
       signal.addEventListener('abort', abort, { once: true })
       try {
-        const posted = await open(request, effort, connection)
+        const streaming = (options.streaming ?? true) && request.whole !== true
+        const posted = await open(request, effort, streaming, connection)
         ;({ requestId } = posted)
-        const body = new BodyReader(posted.read, connection, limits)
+        const body = new BodyReader(posted.read, connection, limitsOf(streaming))
         const answer = await readAnswer(body, context, wire.reader(onPiece, profile))
         const calls = answer.calls.map((call) => withoutStrictNulls(call, request.tools))
         return { ...answer, calls, requestDigest: posted.requestDigest }

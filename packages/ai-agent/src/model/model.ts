@@ -5,6 +5,7 @@
  */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
 import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
+import type { ContextWindow } from './context-window.ts'
 
 export interface SystemMessage {
   role: 'system'
@@ -102,6 +103,8 @@ export interface ModelRequest {
   /** Absent or empty: the request has no `tools` member. The same in every request of a session. */
   tools?: readonly ModelTool[]
   maxTokens?: number
+  /** True: one whole answer is asked for, whose error may say more than a stream that breaks. */
+  whole?: boolean
 }
 
 /**
@@ -150,11 +153,20 @@ export class ModelError extends Error {
    * head is known.
    */
   requestId: string | undefined
+  /** Tokens that the provider names as the limit of its context. */
+  readonly limit: number | undefined
 
   constructor(
     errorClass: ModelErrorClass,
     message: string,
-    details: { retryable: boolean; waitMs?: number; status?: number; said?: string; cause?: unknown },
+    details: {
+      retryable: boolean
+      waitMs?: number
+      status?: number
+      limit?: number
+      said?: string
+      cause?: unknown
+    },
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.class = errorClass
@@ -162,6 +174,7 @@ export class ModelError extends Error {
     this.waitMs = details.waitMs
     this.status = details.status
     this.said = details.said
+    this.limit = details.limit
   }
 }
 
@@ -176,8 +189,7 @@ export interface Model {
    */
   readonly origin?: string
   readonly demo: boolean
-  /** Tokens of its context window. */
-  readonly contextWindow: number
+  readonly window: ContextWindow
   /** The price of its tokens. Absent: unknown. */
   readonly price?: Price
   /**

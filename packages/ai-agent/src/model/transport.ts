@@ -16,8 +16,6 @@ interface TransportOptions {
   apiKey: string
   /** Those of the wire, which carry the key where there is one. */
   headers: Record<string, string>
-  /** Milliseconds until the head of the answer must be there. */
-  headTimeoutMs: number
   inContainer: boolean
   context: ErrorContext
 }
@@ -55,26 +53,24 @@ const MAX_ERROR_BYTES = 64 * 1024
 const WITHOUT_BODY = new Set([204, 205])
 
 /**
- * Returns `post`, which sends a body and resolves with the answer when its head is there.
- * `connection` closes it. Rejects with `ModelError`; when `connection` aborts, with whatever the
- * transport makes of that.
+ * Returns `post`, which sends a body and resolves with the answer when its head is there, within
+ * `headTimeoutMs` milliseconds. `connection` closes it. Rejects with `ModelError`; when
+ * `connection` aborts, with whatever the transport makes of that.
  */
 export function createTransport(
   options: TransportOptions,
-): (body: JsonObject, connection: AbortController) => Promise<Posted> {
-  const { baseUrl, apiKey, headTimeoutMs, context } = options
+): (body: JsonObject, headTimeoutMs: number, connection: AbortController) => Promise<Posted> {
+  const { baseUrl, apiKey, context } = options
   const url = new URL(shownUrl(baseUrl) + options.path)
   // Azure wants its `?api-version=` on every request.
   url.search = baseUrl.search
   const headers = {
     accept: 'application/json',
     'content-type': 'application/json',
-    'user-agent': 'Sandlot',
-    ...(apiKey === '' ? { authorization: basicAuthorization(baseUrl) } : {}),
-    ...options.headers,
+    ...requestHeaders(baseUrl, apiKey, options.headers),
   }
 
-  return async function post(body, connection) {
+  return async function post(body, headTimeoutMs, connection) {
     if (/[^\u0021-\u007e]/.test(apiKey)) {
       throw modelError(
         'auth',
@@ -104,11 +100,19 @@ export function createTransport(
   }
 }
 
-/** `http://user:password@host`: the password goes into the header where no key does. */
-function basicAuthorization({ username, password }: URL): string | undefined {
-  if (username === '' && password === '') return undefined
+/**
+ * Headers of every request. `ofWire` carries the key, where there is one; of
+ * `http://user:password@host` the password goes into the header where no key does.
+ */
+export function requestHeaders(
+  { username, password }: URL,
+  apiKey: string,
+  ofWire: Record<string, string>,
+): Record<string, string> {
+  const ours = { 'user-agent': 'Sandlot', ...ofWire }
+  if (apiKey !== '' || (username === '' && password === '')) return ours
   const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
-  return `Basic ${Buffer.from(pair).toString('base64')}`
+  return { ...ours, authorization: `Basic ${Buffer.from(pair).toString('base64')}` }
 }
 
 /** Throws why the connection broke off before the end. */

@@ -4,6 +4,7 @@ import { type SessionEvent, makeSandlotEvent } from '@sandlot/shared/chat/events
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { choose, chosenIn, modelOfPrompt } from '../../src/loop/model-choice.ts'
+import { ContextWindow } from '../../src/model/context-window.ts'
 import type { Model } from '../../src/model/model.ts'
 import { createHttpModel } from '../../src/model/http-model.ts'
 import type { Models } from '../../src/loop/model-choice.ts'
@@ -258,7 +259,7 @@ test('property: whatever was chosen, the next prompt has a model and a level tha
   const model = (name: string, thoughtLevels: readonly string[]): Model => ({
     name,
     demo: false,
-    contextWindow: 1_000,
+    window: new ContextWindow({ set: 1_000 }),
     thoughtLevels,
     atLevel: (level) => model(`${name} ${level}`, thoughtLevels),
     stream: () => {

@@ -10,6 +10,7 @@ import {
   spentOf,
 } from '../../src/limits/period-budgets.ts'
 import { budgetsOf } from '../../src/limits/budget-view.ts'
+import { ContextWindow } from '../../src/model/context-window.ts'
 import type { Model } from '../../src/model/model.ts'
 import type { Session } from '../../src/session/session.ts'
 import {
@@ -297,7 +298,10 @@ describe('limits of a day', () => {
       tools: [held.tool],
       wrap: (parts) => ({
         ...parts,
-        models: { ...parts.models, model: { ...parts.models.model, contextWindow: 4_000 } },
+        models: {
+          ...parts.models,
+          model: { ...parts.models.model, window: new ContextWindow({ set: 4_000 }) },
+        },
         limitsOf: () => ({ maxTurns: 20, budgets: { tokens: 5_000 } }),
       }),
     })

@@ -254,6 +254,7 @@ describe('a model that fails', () => {
       toolCalls([{ id: '1', name: 'echo', args: { wrong: 1 } }]),
       textAnswer(''),
       textAnswer('  '),
+      textAnswer(''),
       textAnswer('ok'),
     ])
     const session = await newSession(await bench.core())
@@ -261,7 +262,7 @@ describe('a model that fails', () => {
     const [end] = happened(session.log, 'prompt_ended')
     expect(end?.text).toContain('Echo (invalid arguments)')
     await ask(session, 'and?')
-    const messages = bench.provider.requests[3]?.body.messages ?? []
+    const messages = bench.provider.requests[4]?.body.messages ?? []
     expect(messages.slice(-2)).toMatchObject([
       { role: 'assistant', content: end?.text },
       { role: 'user', content: 'and?' },

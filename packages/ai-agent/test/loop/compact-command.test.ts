@@ -42,7 +42,7 @@ describe('/compact', () => {
     expect(end(session.log)).toMatchObject({
       reason: 'completed',
       command: { name: 'compact', did: 'done' },
-      text: expect.stringMatching(/shorter.* It takes about \d+ of 128,000 tokens now; it took [\d,]+\.$/),
+      text: expect.stringMatching(/shorter.* It takes about \d+ of 32,000 tokens now; it took [\d,]+\.$/),
     })
     const asked = bench.provider.requests[3]?.body.messages ?? []
     expect(asked.at(-1)?.content).toBe(`${SUMMARY_REQUEST}\n\nThe user asks you not to lose this: the colour`)

@@ -8,6 +8,7 @@ import { MAX_OUTPUT_BYTES, MemoryStore } from '../../src/plain/memory-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { Inbox } from '../../src/plain/inbox.ts'
 import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
+import { ContextWindow } from '../../src/model/context-window.ts'
 import type { Model } from '../../src/model/model.ts'
 import { readToolOutput } from '../../src/tools/builtin/read-tool-output.ts'
 import { defineTool, type Tool } from '../../src/tools/tool.ts'
@@ -38,7 +39,7 @@ test('a client that shows nothing while it speaks is asked once more for a call 
   const model: Model = {
     name: 'silent',
     demo: false,
-    contextWindow: 10_000,
+    window: new ContextWindow({ set: 10_000 }),
     async stream() {
       requests++
       const text = '[TOOL_CALLS]look[ARGS]{}'

@@ -22,14 +22,14 @@ export const ENDINGS: readonly Script[] = [
   },
   {
     name: 'bug 2: still empty is a sentence',
-    answers: [says(''), says(' '), says('Yes.')],
+    answers: [says(''), says(' '), says(''), says('Yes.')],
     steps: twice,
     ends: ['completed', 'completed'],
     roles: 'suuau',
   },
   {
     name: 'bug 2: empty after a failure names what failed',
-    answers: [calls(call('a', 'broken')), says(''), says('')],
+    answers: [calls(call('a', 'broken')), says(''), says(''), says('')],
     ends: ['completed'],
     text: /broken \(tool error\)/,
   },

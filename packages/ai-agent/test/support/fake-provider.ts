@@ -69,6 +69,8 @@ export interface FakeProvider {
   readonly titleRequests: readonly RecordedRequest[]
   /** Answers to these; without one the model says nothing. */
   readonly titles: Scripted[]
+  /** JSON bodies of GET requests by path; every other path is 404. */
+  readonly pages: Map<string, unknown>
   /** Answers that were not asked for yet. */
   readonly remaining: number
   /** Adds to the end of the script. */
@@ -82,6 +84,7 @@ export async function startFakeProvider(script: readonly Scripted[] = []): Promi
   const requests: RecordedRequest[] = []
   const titleRequests: RecordedRequest[] = []
   const titles: Scripted[] = []
+  const pages = new Map<string, unknown>()
   const problems: string[] = []
 
   const server = createServer((incoming, outgoing) => {
@@ -92,8 +95,12 @@ export async function startFakeProvider(script: readonly Scripted[] = []): Promi
   })
 
   async function respond(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    // Many providers have no list of models.
-    if (incoming.method === 'GET') return void outgoing.writeHead(404).end()
+    if (incoming.method === 'GET') {
+      const page = pages.get(incoming.url ?? '')
+      // Many providers have no list of models.
+      if (page === undefined) return void outgoing.writeHead(404).end()
+      return void outgoing.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(page))
+    }
     const raw = await text(incoming)
     const request: RecordedRequest = {
       path: incoming.url ?? '',
@@ -128,6 +135,7 @@ export async function startFakeProvider(script: readonly Scripted[] = []): Promi
     requests,
     titleRequests,
     titles,
+    pages,
     get remaining() {
       return answers.length
     },

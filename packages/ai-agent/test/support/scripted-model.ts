@@ -1,6 +1,7 @@
 /**
  * A scripted model, for tests that are not about bytes. It fails loudly when its script runs out.
  */
+import { ContextWindow } from '../../src/model/context-window.ts'
 import type { Model, ModelAnswer, ModelRequest } from '../../src/model/model.ts'
 
 /** One answer, or what is done in place of one: it may throw, wait for the signal, or look at the request. */
@@ -16,13 +17,16 @@ export interface ScriptedModel extends Model {
 /** `answers`: in order, or by the place of the request, from 0. */
 export function scriptedModel(
   answers: readonly ScriptedAnswer[] | ((place: number) => ScriptedAnswer),
-  about: Partial<Pick<Model, 'name' | 'wire' | 'origin' | 'contextWindow' | 'price'>> = {},
+  {
+    contextWindow = 100_000,
+    ...about
+  }: Partial<Pick<Model, 'name' | 'wire' | 'origin' | 'price'>> & { contextWindow?: number } = {},
 ): ScriptedModel {
   const requests: ModelRequest[] = []
   return {
     name: 'scripted',
     demo: false,
-    contextWindow: 100_000,
+    window: new ContextWindow({ set: contextWindow }),
     ...about,
     requests,
     async stream(request, signal, onPiece) {

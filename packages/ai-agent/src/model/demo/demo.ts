@@ -3,6 +3,7 @@
  * and decides from the messages alone, so a prompt resumes after a restart like any other.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ContextWindow } from '../context-window.ts'
 import { type DemoAnswer, LABEL, readPrompt } from './script.ts'
 import { scriptFor } from './scripts.ts'
 import type { Model, ModelAnswer, ModelRequest } from '../model.ts'
@@ -22,7 +23,7 @@ export function createDemoModel(options: DemoModelOptions = {}): Model {
   return {
     name: 'demo model',
     demo: true,
-    contextWindow: 128_000,
+    window: new ContextWindow({ set: 128_000 }),
     async stream(request, signal, onPiece) {
       signal.throwIfAborted()
       const answer = decide(request)
