@@ -168,7 +168,7 @@ export class MessageReader implements AnswerReader {
     const { text, thought } = block.add(content)
     if (text !== '') {
       this.#text += text
-      // Texts are told apart by their lengths, so what comes late counts to the last one.
+      // An item knows only the length of its text: what comes late counts to the last one.
       const to = this.#blocks.findLast(({ type }) => type === 'text') ?? block
       to.chars += text.length
       this.#onPiece({ type: 'text', text })

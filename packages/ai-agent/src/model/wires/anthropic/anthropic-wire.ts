@@ -2,7 +2,7 @@
 import type { Wire } from '../wire.ts'
 import { MessageReader } from './answer.ts'
 import { requestBody } from './body.ts'
-import { learn } from './refusals.ts'
+import { learn } from './tuning.ts'
 
 /** They take one header with a key, and refuse what else looks like one. */
 const ONE_KEY = /(?:^|\.)(?:anthropic\.com|azure\.com)$/

@@ -5,7 +5,7 @@ import { type JsonObject, isObject, textMember } from '../../json.ts'
 import type { ReplayItem } from '../../model.ts'
 
 /** A delta: the type of the block that it is for, and what it adds. */
-export interface Piece {
+interface Piece {
   type: string
   content: JsonObject
 }
@@ -33,7 +33,7 @@ export function blockOf(content: JsonObject): Block {
 
 export class Block {
   readonly type: string
-  /** As it began, with what came for it, but for text and arguments that the answer has. */
+  /** The block as it began, with what came for it; without its text, which the answer has. */
   readonly raw: JsonObject
   /** UTF-16 units of the answer's text. */
   chars = 0
@@ -98,8 +98,8 @@ function listOf(value: unknown): unknown[] {
 }
 
 /**
- * What of a block goes back with the answer. `last`: it may have been cut. `signed`: the provider
- * signs its thoughts in this answer.
+ * Items that go back with the answer for a block. `last`: it may have been cut. `signed`: the
+ * provider signs its thoughts in this answer.
  */
 export function itemToReplay(block: Block, last: boolean, signed: boolean): ReplayItem[] {
   const { type, raw, chars, args } = block
@@ -108,8 +108,8 @@ export function itemToReplay(block: Block, last: boolean, signed: boolean): Repl
     return chars === 0 ? [] : [{ chars, ...(citations.length === 0 ? {} : { raw: { citations } }) }]
   }
   if (type === 'thinking') {
-    const whole = textMember(raw, 'signature') !== undefined || !(last || signed)
-    return whole ? [{ raw }] : []
+    const unsigned = textMember(raw, 'thinking') !== undefined && !(last || signed)
+    return unsigned || textMember(raw, 'signature') !== undefined ? [{ raw }] : []
   }
   // An own call of the provider has its result after it.
   if (type === '' || (last && type === 'server_tool_use')) return []

@@ -15,8 +15,7 @@ import type {
 } from '../../model.ts'
 import { imageNote, legalName } from '../sendable.ts'
 import type { BodyOptions } from '../wire.ts'
-import { answerLimit } from './refusals.ts'
-import { type Turn, isThought, thinkingMembers } from './thinking.ts'
+import { type Turn, answerLimit, isThought, thinkingMembers } from './tuning.ts'
 
 export function requestBody(request: ModelRequest, options: BodyOptions): JsonObject {
   const system = request.messages.flatMap(({ role, content }) =>
