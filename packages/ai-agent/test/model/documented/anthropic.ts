@@ -270,10 +270,15 @@ const DOCUMENTED: DocumentedAnswers = {
       calls: [{ id: 'toolu_1', name: 'write', args: '{"path":"a","text":"hal', invalid: 'truncated' }],
     },
   },
-  'cut in a thought': {
+  'cut in a thought, which has no signature then': {
     ...claude,
-    stream: said('max_tokens', thinking(0, undefined, 'So I')),
-    gives: { finish: 'length', thought: 'So I', text: '', calls: [] },
+    stream: said('max_tokens', thinking(0, 's1', 'hm'), text(1, 'Yes'), thinking(2, undefined, 'So I')),
+    gives: {
+      finish: 'length',
+      thought: 'hm\n\nSo I',
+      text: 'Yes',
+      replay: [{ raw: thought('hm', 's1') }, { chars: 3 }],
+    },
   },
   'a stop sequence': {
     ...claude,
@@ -579,6 +584,16 @@ const REPORTED: Record<string, DocumentedAnswer> = {
       end('end_turn'),
     ),
     gives: { thought: 'hm!', text: 'OK' },
+  },
+  'a call that begins twice': {
+    ...gateway,
+    rows: [5],
+    stream: said(
+      'tool_use',
+      begin(0, { type: 'tool_use', id: 'a', name: 'read' }),
+      tool(0, 'a', 'read', '{"x":1}'),
+    ),
+    gives: { calls: [call('a', 'read', { x: 1 })] },
   },
   '[DONE] at the end': {
     ...gateway,
