@@ -5,6 +5,9 @@ import { createHttpModel } from '../../src/model/http-model.ts'
 import { type JsonObject, isObject } from '../../src/model/json.ts'
 import type { ModelCall, ModelMessage, ModelRequest, ReplayItem } from '../../src/model/model.ts'
 import { profileFor } from '../../src/model/profiles.ts'
+import { memoryLog } from '../../src/plain/log-store.ts'
+import { plainTool } from '../../src/plain/plain-tool.ts'
+import { runAgent } from '../../src/plain/run-agent.ts'
 import { anthropicWire } from '../../src/model/wires/anthropic/anthropic-wire.ts'
 import { type FakeProvider, errorAnswer, startFakeProvider } from '../support/fake-provider.ts'
 import { WIRE_ANSWERS } from '../support/wire-answers.ts'
@@ -307,6 +310,37 @@ describe('at a provider', () => {
     expect(second?.headers['anthropic-beta']).toBe('interleaved-thinking-2025-05-14')
     expect(third?.headers['anthropic-version']).toBe('2023-06-01')
     expect(third?.headers).not.toHaveProperty('x-api-key')
+  })
+
+  test('through the loop: the thought goes back with its call, and its result', async () => {
+    const call = { id: 'toolu_1', name: 'echo', args: '{"text":"hi"}' }
+    const first = WIRE_ANSWERS.anthropic.events({ thought: 'hm', text: 'I ask.', calls: [call] })
+    provider.add({ steps: first }, answer)
+    const model = createHttpModel({
+      baseUrl: provider.baseUrl,
+      wire: 'anthropic',
+      apiKey: 'k',
+      model: 'claude-opus-5',
+    })
+    const echo = plainTool({
+      name: 'echo',
+      description: 'Say it again.',
+      parameters: { type: 'object', properties: { text: { type: 'string' } } },
+      execute: () => Promise.resolve('hi again'),
+    })
+    const running = runAgent({ model, tools: [echo], log: memoryLog(), prompt: 'go' })
+    let step = await running.next()
+    while (step.done !== true) step = await running.next()
+    expect(step.value).toMatchObject({ reason: 'completed', text: 'Hi' })
+    expect(WIRE_ANSWERS.anthropic.messages(bodies()[1] ?? {}).slice(-2)).toMatchObject([
+      {
+        role: 'assistant',
+        text: 'I ask.',
+        reasoning: [{ type: 'thinking', thinking: 'hm', signature: 'signed:hm' }],
+        calls: [call],
+      },
+      { role: 'tool', callId: 'toolu_1', text: 'hi again' },
+    ])
   })
 
   test.each<[string, string, string | undefined, object, object]>([
