@@ -3,7 +3,7 @@ import type { BenchArguments } from '../../../test/bench/run.ts'
 import { bare } from './bare.ts'
 import type { Contenders } from './contender.ts'
 import { type Ours, openOurs } from './ours.ts'
-import { openPeers } from './peers.ts'
+import { anthropicToolRunner, openPeers } from './peers.ts'
 import { type Player, startPlayer } from './player.ts'
 
 export interface BenchContext extends BenchArguments {
@@ -16,9 +16,13 @@ export interface BenchContext extends BenchArguments {
 export async function openContext(args: BenchArguments, stack: AsyncDisposableStack): Promise<BenchContext> {
   const player = stack.use(await startPlayer())
   const ours = stack.use(await openOurs(player.baseUrl))
+  const messages = stack.use(await openOurs(player.baseUrl, 'anthropic'))
+  const { runTree: _, ...overMessages } = messages
   const open = async (): Promise<Contenders> => [
     ours,
     ...(await openPeers(player.baseUrl)),
+    overMessages,
+    await anthropicToolRunner(player.baseUrl),
     bare(player.baseUrl),
   ]
   let opened: Promise<Contenders> | undefined

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { WireName } from '@sandlot/shared/account/models-api'
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { newId } from '@sandlot/shared/base/ids'
 import { createHttpModel } from '../src/model/http-model.ts'
@@ -34,8 +35,8 @@ export interface Ours extends Contender, AsyncDisposable {
   saying(say: (text: string) => string): void
 }
 
-export async function openOurs(baseUrl: string): Promise<Ours> {
-  const whose = 'sandlot'
+export async function openOurs(baseUrl: string, wire: WireName = 'chat'): Promise<Ours> {
+  const whose = `sandlot-${wire}`
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-bench-'))
   let say = (text: string): string => text
   const echo = defineTool({
@@ -84,7 +85,7 @@ export async function openOurs(baseUrl: string): Promise<Ours> {
     core = await openCore(
       home,
       { baseUrl },
-      { ...options, parts: { model: createHttpModel({ baseUrl, apiKey: whose, model }), ...parts } },
+      { ...options, parts: { model: createHttpModel({ baseUrl, wire, apiKey: whose, model }), ...parts } },
     )
     return core
   }
@@ -108,7 +109,7 @@ export async function openOurs(baseUrl: string): Promise<Ours> {
   }
 
   const ours: Ours = {
-    name: 'Sandlot',
+    name: wire === 'chat' ? 'Sandlot' : 'Sandlot over Messages',
     whose,
     saying: (other) => {
       say = other

@@ -1,6 +1,6 @@
 /**
- * Other ways to run tools on a streamed model: `runTools` of the `openai` package, and `streamText`
- * of `ai`.
+ * Other ways to run tools on a streamed model: `runTools` of the `openai` package, `streamText` of
+ * `ai`, and `toolRunner` of `@anthropic-ai/sdk`, which speaks Messages.
  */
 import OpenAI from 'openai'
 import { installPeers, loadPeer } from '../../../test/bench/peers.ts'
@@ -18,6 +18,16 @@ interface AiModule {
 }
 interface CompatibleModule {
   createOpenAICompatible: (options: object) => (model: string) => unknown
+}
+
+interface MessageStream extends AsyncIterable<{ type: string; delta?: { text?: string } }> {
+  abort: () => void
+}
+interface AnthropicModule {
+  default: new (options: object) => {
+    beta: { messages: { toolRunner: (options: object) => { runUntilDone: () => Promise<unknown> } } }
+    messages: { stream: (body: object) => MessageStream }
+  }
 }
 
 const parametersOf = (name: string) => ({
@@ -166,6 +176,39 @@ async function aiStreamText(baseURL: string): Promise<Contender> {
           abortSignal,
         })
         await answer.consumeStream()
+      }),
+  }
+}
+
+export async function anthropicToolRunner(baseUrl: string): Promise<Contender> {
+  const { default: Anthropic } = await loadPeer<AnthropicModule>(FOLDER, '@anthropic-ai/sdk')
+  const whose = 'anthropic'
+  const client = new Anthropic({ baseURL: baseUrl.replace(/\/v1$/, ''), apiKey: whose, maxRetries: 0 })
+  const asked = (model: string): object => ({ model, max_tokens: 32_000, messages: MESSAGES })
+  return {
+    name: '@anthropic-ai/sdk 1.14.0 toolRunner',
+    whose,
+    async runTools(model, say) {
+      const echo = {
+        name: 'echo',
+        description: 'Says it again.',
+        input_schema: PARAMETERS,
+        parse: (input: unknown) => input,
+        run: ({ text }: { text: string }) => say(text),
+      }
+      await client.beta.messages.toolRunner({ ...asked(model), stream: true, tools: [echo] }).runUntilDone()
+    },
+    async firstToken(model) {
+      let first: number | undefined
+      for await (const { delta } of client.messages.stream(asked(model)))
+        if (first === undefined && (delta?.text ?? '') !== '') first = performance.now()
+      return first
+    },
+    speak: (model) =>
+      stoppable(async (signal, begun) => {
+        const stream = client.messages.stream(asked(model))
+        signal.addEventListener('abort', () => stream.abort(), { once: true })
+        for await (const { delta } of stream) if ((delta?.text ?? '') !== '') begun()
       }),
   }
 }

@@ -2,7 +2,7 @@
  * The model of the bench: a process of its own that plays streams, and says when each byte of them went. The
  * clock is the machine's own, which all processes share.
  *
- * `POST /v1/chat/completions`: the request's model names the stream, its key whose request it is.
+ * `POST /v1/chat/completions`, `/v1/messages`: the request's model names the stream, its key whose request it is.
  * `GET /marks/<whose>`: what was noted since the last time.
  */
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
@@ -11,6 +11,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { nowMs } from '../../../test/bench/measure.ts'
 import { announce, startProgram } from '../../../test/bench/program.ts'
 import { treeOf } from '../../sandbox/test/support/process-tree.ts'
+import { WIRE_ANSWERS, type WireAnswers } from '../test/support/wire-answers.ts'
 
 /** One request, in milliseconds of the machine's clock. */
 export interface Mark {
@@ -25,10 +26,15 @@ export interface Mark {
 /** Milliseconds before the first token of `slow-text`. */
 export const FIRST_TOKEN_MS = 200
 
+interface Delta {
+  content?: string | null
+  tool_calls?: { id?: string; function: { name?: string; arguments: string } }[]
+}
+
 interface Stream {
   /** Milliseconds before the first delta. */
   waitMs?: number
-  deltas: unknown[]
+  deltas: Delta[]
   finish: 'stop' | 'tool_calls'
 }
 
@@ -60,17 +66,32 @@ function streamOf(name: string, results: number): Stream {
   }
 }
 
-function textDeltas(count: number): unknown[] {
+function textDeltas(count: number): Delta[] {
+  const begin = { role: 'assistant', content: '' }
   const words = Array.from({ length: count }, (_, index) => ({ content: `word${index} ` }))
-  return [{ role: 'assistant', content: '' }, ...words]
+  return [begin, ...words]
 }
 
-function callDeltas(args: string, size: number, name = 'echo'): unknown[] {
+function callDeltas(args: string, size: number, name = 'echo'): Delta[] {
   const begin = { index: 0, id: 'call_1', type: 'function', function: { name, arguments: '' } }
-  const pieces: unknown[] = [{ role: 'assistant', content: null, tool_calls: [begin] }]
-  for (let at = 0; at < args.length; at += size)
-    pieces.push({ tool_calls: [{ index: 0, function: { arguments: args.slice(at, at + size) } }] })
+  const first = { role: 'assistant', content: null, tool_calls: [begin] }
+  const pieces: Delta[] = [first]
+  for (let at = 0; at < args.length; at += size) {
+    const piece = { index: 0, function: { arguments: args.slice(at, at + size) } }
+    pieces.push({ tool_calls: [piece] })
+  }
   return pieces
+}
+
+/** Writes, one each a delta and at last the end of the answer. */
+function writesOf(wire: WireAnswers, { deltas, finish }: Stream): string[] {
+  if (wire === WIRE_ANSWERS.chat)
+    return [...deltas.map((delta) => chunk(delta, null)), chunk({}, finish), 'data: [DONE]\n\n']
+  const functions = deltas.flatMap(({ tool_calls }) => tool_calls?.map((call) => call.function) ?? [])
+  const args = functions.map((one) => one.arguments).join('')
+  const calls = functions.length === 0 ? [] : [{ id: 'call_1', name: functions[0]?.name ?? '', args }]
+  const text = deltas.map(({ content }) => content ?? '').join('')
+  return wire.events({ text, calls }, Math.ceil((text.length + args.length) / deltas.length))
 }
 
 /** Text that never repeats itself. */
@@ -101,33 +122,38 @@ async function answer(
     marks.delete(whose)
     return
   }
-  const body = JSON.parse(await text(request)) as { model: string; messages: { role: string }[] }
-  const asked = body.messages.findLastIndex(({ role }) => role === 'user')
-  const results = body.messages.slice(asked).filter(({ role }) => role === 'tool').length
-  const { waitMs, deltas, finish } = streamOf(body.model, results)
+  const body = JSON.parse(await text(request)) as { model: string }
+  const wire = request.url?.endsWith('/messages') === true ? WIRE_ANSWERS.anthropic : WIRE_ANSWERS.chat
+  const messages = wire.messages(body)
+  const asked = messages.findLastIndex(({ role }) => role === 'user')
+  const results = messages.slice(asked).filter(({ role }) => role === 'tool').length
+  const stream = streamOf(body.model, results)
+  const writes = writesOf(wire, stream)
   response.writeHead(200, { 'content-type': 'text/event-stream' })
   response.flushHeaders()
-  const whose = request.headers.authorization?.replace('Bearer ', '') ?? ''
+  const whose = request.headers.authorization?.replace('Bearer ', '') ?? String(request.headers['x-api-key'])
   const note = (mark: Mark): void => void marks.set(whose, [...(marks.get(whose) ?? []), mark])
-  if (waitMs !== undefined) await sleep(waitMs)
+  if (stream.waitMs !== undefined) await sleep(stream.waitMs)
   const firstAt = nowMs()
   if (body.model === 'endless') {
     response.once('close', () => note({ askedAt, firstAt, lastAt: nowMs() }))
+    const [start, begin, delta] = wire.events({ text: 'word' }, 4)
+    if (wire === WIRE_ANSWERS.anthropic) response.write(`${start}${begin}`)
     for (let word = 0; !response.destroyed; word++) {
-      response.write(chunk({ content: `word${word} ` }, null))
+      response.write(wire === WIRE_ANSWERS.anthropic ? delta : chunk({ content: `word${word} ` }, null))
       await sleep(WORD_MS)
     }
     return
   }
-  for (const [index, delta] of deltas.entries()) {
-    response.write(chunk(delta, null))
+  const last = writes.pop()
+  for (const [index, write] of writes.entries()) {
+    response.write(write)
     // In parts, as over a network.
     if (index % 50 === 49) await turn()
   }
-  response.write(chunk({}, finish))
   const lastAt = nowMs()
   note({ askedAt, firstAt, lastAt })
-  response.end('data: [DONE]\n\n')
+  response.end(last)
 }
 
 function chunk(delta: unknown, finish_reason: string | null): string {
