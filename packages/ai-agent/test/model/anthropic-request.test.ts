@@ -119,6 +119,17 @@ describe('messages', () => {
     ])
   })
 
+  test('a model without image input gets a note', () => {
+    const profile = { ...profileFor(ANTHROPIC, 'm', {}, 'anthropic'), images: false }
+    const messages = [
+      { role: 'user', content: 'look', images: [{ mimeType: 'image/png', data: 'AAAA' }] } as const,
+    ]
+    const options = { model: 'm', streaming: true, profile, refused: new Set<string>() }
+    expect(JSON.stringify(anthropicWire.body({ messages }, options))).toMatch(
+      /look\\n\[An image \(image\/png, 3 bytes\)/,
+    )
+  })
+
   test('nothing that the provider refuses: blank texts, an answer first, ids and names of others', () => {
     const calls = [
       { id: 'functions.read:0', name: 'functions.read', args: 'cut', invalid: 'truncated' as const },
@@ -310,6 +321,20 @@ describe('at a provider', () => {
     expect(second?.headers['anthropic-beta']).toBe('interleaved-thinking-2025-05-14')
     expect(third?.headers['anthropic-version']).toBe('2023-06-01')
     expect(third?.headers).not.toHaveProperty('x-api-key')
+  })
+
+  test('alternatives at the top of a schema', async () => {
+    const words =
+      'tools.14.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level'
+    provider.add(refusal(words), answer)
+    const model = createHttpModel({ baseUrl: provider.baseUrl, wire: 'anthropic', apiKey: 'k', model: 'm' })
+    const parameters = { properties: { a: {} }, anyOf: [{ required: ['a'] }] }
+    const tools = [{ name: 'x', description: '', parameters }]
+    await model.stream({ messages: [HI], tools }, new AbortController().signal, () => undefined)
+    expect(bodies().map((sentBody) => (sentBody['tools'] as JsonObject[])[0]?.['input_schema'])).toEqual([
+      { type: 'object', ...parameters },
+      { type: 'object', properties: { a: {} } },
+    ])
   })
 
   test('through the loop: the thought goes back with its call, and its result', async () => {

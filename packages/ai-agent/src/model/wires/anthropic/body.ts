@@ -23,7 +23,10 @@ export function requestBody(request: ModelRequest, options: BodyOptions): JsonOb
   )
   const tools = (request.tools ?? [])
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
-    .map(({ name, description, parameters }): JsonObject => ({ name, description, input_schema: parameters }))
+    .map(({ name, description, parameters }): JsonObject => {
+      const input_schema = inputSchema(parameters, options.refused.has('schema'))
+      return { name, description, input_schema }
+    })
   const turns = wireTurns(request.messages, options.profile.images)
   const limit = answerLimit(request.maxTokens, options)
   if (!options.refused.has('cache_control')) markForCache(tools, system, turns)
@@ -36,6 +39,15 @@ export function requestBody(request: ModelRequest, options: BodyOptions): JsonOb
     ...(system.length === 0 ? {} : { system }),
     messages: turns,
   }) as JsonObject
+}
+
+/**
+ * The schema as the API requires it: of an object. `plain`: without alternatives at its top, which
+ * Anthropic refuses; our own validation has them all the same.
+ */
+function inputSchema(parameters: JsonObject, plain: boolean): JsonObject {
+  const { anyOf: _any, oneOf: _one, allOf: _all, ...rest } = parameters
+  return { type: 'object', ...(plain ? rest : parameters) }
 }
 
 /**

@@ -81,6 +81,7 @@ export function learn(words: string, body: JsonObject, { refused }: BodyOptions)
       /cache_control|cache control/i,
       JSON.stringify(body).includes('"cache_control"'),
     ) ??
+    first('schema', /\b(?:oneOf|anyOf|allOf)\b/, body['tools'] !== undefined) ??
     first('display', /display/i, member(thinking, 'display') !== undefined) ??
     first('budget', /adaptive/i, type === 'enabled') ??
     first('adaptive', /adaptive|thinking/i, type === 'adaptive') ??
