@@ -2,13 +2,17 @@
 import type { DocumentedAnswer, DocumentedAnswers } from './answer.ts'
 import { call } from './answer.ts'
 
-const claude = {
-  wire: 'anthropic',
-  rows: [],
-  baseUrl: 'https://api.anthropic.com',
-  model: 'claude-opus-5',
-} as const
-const gateway = { ...claude, baseUrl: 'http://gateway:4000/v1', model: 'any' }
+/** An answer of a provider: the rows of the list, its stream, what it gives, and the whole body. */
+const at =
+  (baseUrl: string, model: string) =>
+  (
+    rows: readonly number[],
+    stream: string,
+    gives: DocumentedAnswer['gives'],
+    whole?: object,
+  ): DocumentedAnswer => ({ wire: 'anthropic', rows, baseUrl, model, stream, whole, gives })
+const claude = at('https://api.anthropic.com', 'claude-opus-5')
+const gateway = at('http://gateway:4000/v1', 'any')
 
 type Event = Record<string, unknown>
 type Events = readonly (Event | readonly Event[])[]
@@ -74,9 +78,9 @@ const said = (stop_reason: string, ...events: Events): string => stream(start(),
 
 const DOCUMENTED: DocumentedAnswers = {
   // platform.claude.com/docs/build-with-claude/streaming
-  'text, with pings': {
-    ...claude,
-    stream: said(
+  'text, with pings': claude(
+    [],
+    said(
       'end_turn',
       begin(0, { type: 'text', text: '' }),
       ping,
@@ -84,18 +88,23 @@ const DOCUMENTED: DocumentedAnswers = {
       delta(0, { type: 'text_delta', text: '!' }),
       stop(0),
     ),
-    whole: whole([{ type: 'text', text: 'Hello!' }], 'end_turn', used),
-    gives: { text: 'Hello!', thought: '', calls: [], finish: 'stop', usage: { input: 25, output: 15 } },
-  },
-  'a call behind text': {
-    ...claude,
-    stream: said(
+    { text: 'Hello!', thought: '', calls: [], finish: 'stop', usage: { input: 25, output: 15 } },
+    whole([{ type: 'text', text: 'Hello!' }], 'end_turn', used),
+  ),
+  'a call behind text': claude(
+    [],
+    said(
       'tool_use',
       ping,
       text(0, "Okay, let's", ' check'),
       tool(1, 'toolu_01T1', 'get_weather', '', '{"location":', ' "San', ' Francisco, CA"}'),
     ),
-    whole: whole(
+    {
+      text: "Okay, let's check",
+      calls: [call('toolu_01T1', 'get_weather', { location: 'San Francisco, CA' })],
+      finish: 'tool_calls',
+    },
+    whole(
       [
         { type: 'text', text: "Okay, let's check" },
         { type: 'tool_use', id: 'toolu_01T1', name: 'get_weather', input: { location: 'San Francisco, CA' } },
@@ -103,33 +112,24 @@ const DOCUMENTED: DocumentedAnswers = {
       'tool_use',
       used,
     ),
-    gives: {
-      text: "Okay, let's check",
-      calls: [call('toolu_01T1', 'get_weather', { location: 'San Francisco, CA' })],
-      finish: 'tool_calls',
-    },
-  },
-  'a thought with its signature': {
-    ...claude,
-    stream: said(
-      'end_turn',
-      thinking(0, 'EqQBCg==', 'I need to find the GCD', ' of 1071 and 462'),
-      text(1, '21.'),
-    ),
-    whole: whole(
-      [thought('I need to find the GCD of 1071 and 462', 'EqQBCg=='), { type: 'text', text: '21.' }],
-      'end_turn',
-      used,
-    ),
-    gives: {
+  ),
+  'a thought with its signature': claude(
+    [],
+    said('end_turn', thinking(0, 'EqQBCg==', 'I need to find the GCD', ' of 1071 and 462'), text(1, '21.')),
+    {
       thought: 'I need to find the GCD of 1071 and 462',
       text: '21.',
       replay: [{ raw: thought('I need to find the GCD of 1071 and 462', 'EqQBCg==') }, { chars: 3 }],
     },
-  },
-  'a search by the provider, with a citation': {
-    ...claude,
-    stream: said(
+    whole(
+      [thought('I need to find the GCD of 1071 and 462', 'EqQBCg=='), { type: 'text', text: '21.' }],
+      'end_turn',
+      used,
+    ),
+  ),
+  'a search by the provider, with a citation': claude(
+    [],
+    said(
       'end_turn',
       block(
         0,
@@ -153,7 +153,7 @@ const DOCUMENTED: DocumentedAnswers = {
         { type: 'text_delta', text: 'Sunny.' },
       ),
     ),
-    gives: {
+    {
       text: 'Sunny.',
       calls: [],
       replay: [
@@ -175,26 +175,17 @@ const DOCUMENTED: DocumentedAnswers = {
         { chars: 6, raw: { citations: [{ type: 'web_search_result_location', encrypted_index: 'Eo8B' }] } },
       ],
     },
-  },
+  ),
   // docs.aws.amazon.com/bedrock/latest/userguide/claude-messages-thinking-encryption.html
-  'a redacted thought': {
-    ...claude,
-    stream: said(
+  'a redacted thought': claude(
+    [],
+    said(
       'end_turn',
       thinking(0, 'sig', 'Let me'),
       block(1, { type: 'redacted_thinking', data: 'EmwKAhgBEgy3' }),
       text(2, 'So.'),
     ),
-    whole: whole(
-      [
-        thought('Let me', 'sig'),
-        { type: 'redacted_thinking', data: 'EmwKAhgBEgy3' },
-        { type: 'text', text: 'So.' },
-      ],
-      'end_turn',
-      used,
-    ),
-    gives: {
+    {
       thought: 'Let me',
       text: 'So.',
       replay: [
@@ -203,38 +194,37 @@ const DOCUMENTED: DocumentedAnswers = {
         { chars: 3 },
       ],
     },
-  },
+    whole(
+      [
+        thought('Let me', 'sig'),
+        { type: 'redacted_thinking', data: 'EmwKAhgBEgy3' },
+        { type: 'text', text: 'So.' },
+      ],
+      'end_turn',
+      used,
+    ),
+  ),
   // platform.claude.com/docs/build-with-claude/thinking: omitted by default since Opus 4.7
-  'a thought whose words are left out': {
-    ...claude,
-    stream: said('tool_use', thinking(0, 'EosnCkYICx'), tool(1, 'toolu_1', 'read', '{}')),
-    gives: {
+  'a thought whose words are left out': claude(
+    [],
+    said('tool_use', thinking(0, 'EosnCkYICx'), tool(1, 'toolu_1', 'read', '{}')),
+    {
       thought: '',
       calls: [call('toolu_1', 'read', {})],
       replay: [{ raw: thought('', 'EosnCkYICx') }, { call: 0 }],
     },
-  },
+  ),
   // platform.claude.com/docs/build-with-claude/thinking-tool-workflows
-  'thoughts between texts and calls': {
-    ...claude,
-    stream: said(
+  'thoughts between texts and calls': claude(
+    [],
+    said(
       'tool_use',
       thinking(0, 's1', 'First.'),
       text(1, 'I look.'),
       thinking(2, 's2', 'Second.'),
       tool(3, 'toolu_1', 'read', '{"a":1}'),
     ),
-    whole: whole(
-      [
-        thought('First.', 's1'),
-        { type: 'text', text: 'I look.' },
-        thought('Second.', 's2'),
-        { type: 'tool_use', id: 'toolu_1', name: 'read', input: { a: 1 } },
-      ],
-      'tool_use',
-      used,
-    ),
-    gives: {
+    {
       thought: 'First.\n\nSecond.',
       text: 'I look.',
       replay: [
@@ -244,63 +234,66 @@ const DOCUMENTED: DocumentedAnswers = {
         { call: 0 },
       ],
     },
-  },
+    whole(
+      [
+        thought('First.', 's1'),
+        { type: 'text', text: 'I look.' },
+        thought('Second.', 's2'),
+        { type: 'tool_use', id: 'toolu_1', name: 'read', input: { a: 1 } },
+      ],
+      'tool_use',
+      used,
+    ),
+  ),
   // platform.claude.com/docs/agents-and-tools/tool-use
-  'calls side by side': {
-    ...claude,
-    stream: said(
+  'calls side by side': claude(
+    [],
+    said(
       'tool_use',
       tool(0, 'toolu_1', 'read', '{"path":"a"}'),
       tool(1, 'toolu_2', 'read', '{"path":', '"b"}'),
     ),
-    gives: { calls: [call('toolu_1', 'read', { path: 'a' }), call('toolu_2', 'read', { path: 'b' })] },
-  },
-  'a call without arguments': {
-    ...claude,
-    stream: said('tool_use', tool(0, 'toolu_1', 'now', '')),
-    gives: { calls: [call('toolu_1', 'now', {})] },
-  },
+    { calls: [call('toolu_1', 'read', { path: 'a' }), call('toolu_2', 'read', { path: 'b' })] },
+  ),
+  'a call without arguments': claude([], said('tool_use', tool(0, 'toolu_1', 'now', '')), {
+    calls: [call('toolu_1', 'now', {})],
+  }),
   // platform.claude.com/docs/build-with-claude/handling-stop-reasons
-  'cut in a call': {
-    ...claude,
-    rows: [9],
-    stream: said('max_tokens', text(0, 'I write.'), tool(1, 'toolu_1', 'write', '{"path":"a","text":"hal')),
-    gives: {
+  'cut in a call': claude(
+    [9],
+    said('max_tokens', text(0, 'I write.'), tool(1, 'toolu_1', 'write', '{"path":"a","text":"hal')),
+    {
       finish: 'length',
       calls: [{ id: 'toolu_1', name: 'write', args: '{"path":"a","text":"hal', invalid: 'truncated' }],
     },
-  },
-  'cut in a thought, which has no signature then': {
-    ...claude,
-    stream: said('max_tokens', thinking(0, 's1', 'hm'), text(1, 'Yes'), thinking(2, undefined, 'So I')),
-    gives: {
+  ),
+  'cut in a thought, which has no signature then': claude(
+    [],
+    said('max_tokens', thinking(0, 's1', 'hm'), text(1, 'Yes'), thinking(2, undefined, 'So I')),
+    {
       finish: 'length',
       thought: 'hm\n\nSo I',
       text: 'Yes',
       replay: [{ raw: thought('hm', 's1') }, { chars: 3 }],
     },
-  },
-  'a stop sequence': {
-    ...claude,
-    stream: stream(
-      start(),
-      text(0, 'Yes'),
-      end('stop_sequence', { output_tokens: 2 }, { stop_sequence: 'END' }),
-    ),
-    gives: { finish: 'stop', text: 'Yes' },
-  },
-  'a paused turn': {
-    ...claude,
-    stream: said(
+  ),
+  'a stop sequence': claude(
+    [],
+    stream(start(), text(0, 'Yes'), end('stop_sequence', { output_tokens: 2 }, { stop_sequence: 'END' })),
+    { finish: 'stop', text: 'Yes' },
+  ),
+  'a paused turn': claude(
+    [],
+    said(
       'pause_turn',
       text(0, 'I search.'),
       begin(1, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
     ),
-    gives: { finish: 'unknown', text: 'I search.', calls: [] },
-  },
-  'a refusal, with its category': {
-    ...claude,
-    stream: stream(
+    { finish: 'unknown', text: 'I search.', calls: [] },
+  ),
+  'a refusal, with its category': claude(
+    [],
+    stream(
       start(),
       text(0, 'Sure, first'),
       end(
@@ -309,31 +302,29 @@ const DOCUMENTED: DocumentedAnswers = {
         { stop_details: { type: 'refusal', category: 'cyber', explanation: 'no' } },
       ),
     ),
-    gives: { finish: 'content_filter', text: 'Sure, first' },
-  },
-  'nothing, after results of tools': {
-    ...claude,
-    rows: [2],
-    stream: stream(start(), end('end_turn', { output_tokens: 3 })),
-    whole: whole([], 'end_turn', { input_tokens: 25, output_tokens: 3 }),
-    gives: { finish: 'stop', text: '', calls: [] },
-  },
+    { finish: 'content_filter', text: 'Sure, first' },
+  ),
+  'nothing, after results of tools': claude(
+    [2],
+    stream(start(), end('end_turn', { output_tokens: 3 })),
+    { finish: 'stop', text: '', calls: [] },
+    whole([], 'end_turn', { input_tokens: 25, output_tokens: 3 }),
+  ),
   // turnstonelabs/turnstone#1162, earendil-works/pi#1868
-  'the window is full in the middle': {
-    ...claude,
-    stream: said('model_context_window_exceeded', text(0, 'The first')),
-    gives: { finish: 'length', text: 'The first' },
-  },
-  'the window is full at once': {
-    ...claude,
-    stream: stream(start(), end('model_context_window_exceeded', { output_tokens: 0 })),
-    gives: { class: 'context_overflow', retryable: false },
-  },
+  'the window is full in the middle': claude(
+    [],
+    said('model_context_window_exceeded', text(0, 'The first')),
+    { finish: 'length', text: 'The first' },
+  ),
+  'the window is full at once': claude(
+    [],
+    stream(start(), end('model_context_window_exceeded', { output_tokens: 0 })),
+    { class: 'context_overflow', retryable: false },
+  ),
   // platform.claude.com/docs/build-with-claude/prompt-caching
-  'reads and writes of the cache': {
-    ...claude,
-    rows: [14],
-    stream: stream(
+  'reads and writes of the cache': claude(
+    [14],
+    stream(
       start({
         input_tokens: 21,
         cache_creation_input_tokens: 188,
@@ -344,11 +335,11 @@ const DOCUMENTED: DocumentedAnswers = {
       text(0, 'Hi'),
       end('end_turn', { output_tokens: 393 }),
     ),
-    gives: { usage: { input: 2_209, output: 393, cached: 2_000, cacheWritten: 188, cacheWrittenHour: 100 } },
-  },
-  'counts of thought': {
-    ...claude,
-    stream: stream(
+    { usage: { input: 2_209, output: 393, cached: 2_000, cacheWritten: 188, cacheWrittenHour: 100 } },
+  ),
+  'counts of thought': claude(
+    [],
+    stream(
       start({
         input_tokens: 25,
         cache_read_input_tokens: 0,
@@ -358,48 +349,43 @@ const DOCUMENTED: DocumentedAnswers = {
       text(0, 'Hi'),
       end('end_turn', { output_tokens: 50, output_tokens_details: { thinking_tokens: 40 } }),
     ),
-    gives: { usage: { input: 25, output: 50, cached: 0, cacheWritten: 0, reasoning: 40 } },
-  },
+    { usage: { input: 25, output: 50, cached: 0, cacheWritten: 0, reasoning: 40 } },
+  ),
   // platform.claude.com/docs/api/errors
-  'overloaded, in the middle': {
-    ...claude,
-    rows: [16],
-    stream: stream(start(), text(0, 'Hel'), failed('overloaded_error', 'Overloaded')),
-    gives: { class: 'overloaded', retryable: true },
-  },
-  'an error of theirs, before all': {
-    ...claude,
-    rows: [16],
-    stream: stream(failed('api_error', 'Internal server error')),
-    gives: { class: 'server_error', retryable: true },
-  },
-  'a rate limit, in the middle': {
-    ...claude,
-    rows: [16],
-    stream: stream(
+  'overloaded, in the middle': claude(
+    [16],
+    stream(start(), text(0, 'Hel'), failed('overloaded_error', 'Overloaded')),
+    { class: 'overloaded', retryable: true },
+  ),
+  'an error of theirs, before all': claude([16], stream(failed('api_error', 'Internal server error')), {
+    class: 'server_error',
+    retryable: true,
+  }),
+  'a rate limit, in the middle': claude(
+    [16],
+    stream(
       start(),
       failed(
         'rate_limit_error',
         "This request would exceed your organization's rate limit of 30,000 input tokens per minute.",
       ),
     ),
-    gives: { class: 'rate_limit', retryable: true },
-  },
-  'a wrong key, under a 200': {
-    ...claude,
-    stream: JSON.stringify({ ...failed('authentication_error', 'invalid x-api-key'), request_id: 'req_011' }),
-    gives: { class: 'auth', retryable: false },
-  },
-  'too long a prompt, under a 200': {
-    ...claude,
-    rows: [20],
-    stream: stream(failed('invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum')),
-    gives: { class: 'context_overflow', retryable: false },
-  },
+    { class: 'rate_limit', retryable: true },
+  ),
+  'a wrong key, under a 200': claude(
+    [],
+    JSON.stringify({ ...failed('authentication_error', 'invalid x-api-key'), request_id: 'req_011' }),
+    { class: 'auth', retryable: false },
+  ),
+  'too long a prompt, under a 200': claude(
+    [20],
+    stream(failed('invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum')),
+    { class: 'context_overflow', retryable: false },
+  ),
   // platform.claude.com/docs/api/versioning: new events and blocks may come at any time
-  'events, deltas and blocks of tomorrow': {
-    ...claude,
-    stream: said(
+  'events, deltas and blocks of tomorrow': claude(
+    [],
+    said(
       'end_turn',
       { type: 'message_hint', hint: 1 },
       block(
@@ -415,30 +401,28 @@ const DOCUMENTED: DocumentedAnswers = {
         { type: 'text_delta', text: 'Hi' },
       ),
     ),
-    gives: { text: 'Hi', replay: [{ raw: { type: 'plan', steps: 'ab' } }, { chars: 2 }] },
-  },
+    { text: 'Hi', replay: [{ raw: { type: 'plan', steps: 'ab' } }, { chars: 2 }] },
+  ),
 }
 
 const REPORTED: Record<string, DocumentedAnswer> = {
-  'openclaw/openclaw#37571: no names of events': {
-    ...gateway,
-    rows: [15],
-    stream: nameless(start(), text(0, 'Hi'), end('end_turn')),
-    gives: { text: 'Hi', finish: 'stop' },
-  },
-  'no types in the data, only names of events': {
-    ...gateway,
-    stream: written(
+  'openclaw/openclaw#37571: no names of events': gateway(
+    [15],
+    nameless(start(), text(0, 'Hi'), end('end_turn')),
+    { text: 'Hi', finish: 'stop' },
+  ),
+  'no types in the data, only names of events': gateway(
+    [],
+    written(
       [start(), text(0, 'Hi'), end('end_turn')],
       ({ type, ...rest }) => `event: ${String(type)}\ndata: ${JSON.stringify(rest)}\n\n`,
     ),
-    gives: { text: 'Hi', finish: 'stop' },
-  },
+    { text: 'Hi', finish: 'stop' },
+  ),
   // Captured from LiteLLM 1.106.6.
-  'LiteLLM: counts at the end, a thought without a signature': {
-    ...gateway,
-    rows: [14],
-    stream: stream(
+  'LiteLLM: counts at the end, a thought without a signature': gateway(
+    [14],
+    stream(
       start({
         input_tokens: 0,
         output_tokens: 0,
@@ -449,85 +433,78 @@ const REPORTED: Record<string, DocumentedAnswer> = {
       text(1, 'Hello there'),
       end('end_turn', { input_tokens: 11, output_tokens: 5 }),
     ),
-    gives: {
+    {
       thought: 'hm',
       text: 'Hello there',
       usage: { input: 11, output: 5 },
       replay: [{ raw: thought('hm', '') }, { chars: 11 }],
     },
-  },
-  'zai-org/GLM-5#139: no counts at the start, the cache at the end': {
-    ...gateway,
-    rows: [14],
-    stream: stream(
+  ),
+  'zai-org/GLM-5#139: no counts at the start, the cache at the end': gateway(
+    [14],
+    stream(
       start({ input_tokens: 0, output_tokens: 0 }),
       text(0, 'OK'),
       end('end_turn', { input_tokens: 14, output_tokens: 2, cache_read_input_tokens: 64 }),
     ),
-    gives: { usage: { input: 78, output: 2, cached: 64 } },
-  },
-  'sgl-project/sglang#20830: counts at the start, zero at the end': {
-    ...gateway,
-    rows: [14],
-    stream: stream(
+    { usage: { input: 78, output: 2, cached: 64 } },
+  ),
+  'sgl-project/sglang#20830: counts at the start, zero at the end': gateway(
+    [14],
+    stream(
       start({ input_tokens: 123, output_tokens: 0 }),
       text(0, 'OK'),
       end('end_turn', { input_tokens: 0, output_tokens: 45 }),
     ),
-    gives: { usage: { input: 123, output: 45 } },
-  },
-  'envoyproxy/ai-gateway#2239: the same counts twice': {
-    ...gateway,
-    rows: [14],
-    stream: stream(
+    { usage: { input: 123, output: 45 } },
+  ),
+  'envoyproxy/ai-gateway#2239: the same counts twice': gateway(
+    [14],
+    stream(
       start({ input_tokens: 9, cache_read_input_tokens: 5, output_tokens: 1 }),
       text(0, 'OK'),
       end('end_turn', { input_tokens: 9, cache_read_input_tokens: 5, output_tokens: 16 }),
     ),
-    gives: { usage: { input: 14, output: 16, cached: 5 } },
-  },
-  'BerriAI/litellm#33859, MoonshotAI/Kimi-K2.5#33: it starts twice': {
-    ...gateway,
-    stream: said('end_turn', start(), text(0, 'OK'), start()),
-    gives: { text: 'OK', finish: 'stop' },
-  },
-  'NousResearch/hermes-agent#72833: blocks before the start': {
-    ...gateway,
-    stream: stream(text(0, 'OK'), start(), end('end_turn')),
-    gives: { text: 'OK', usage: { input: 25, output: 15 } },
-  },
-  'tombii/better-ccflare#307: an end without message_stop': {
-    ...gateway,
-    rows: [17],
-    stream: stream(start(), text(0, 'OK'), end('end_turn').slice(0, 1), ping, ping),
-    gives: { text: 'OK', finish: 'stop' },
-  },
-  'charmbracelet/fantasy#245: no end at all': {
-    ...gateway,
-    rows: [17],
-    stream: stream(start(), text(0, 'half')),
-    gives: { class: 'stream_interrupted', retryable: true },
-  },
-  'katanemo/plano#898: message_stop alone': {
-    ...gateway,
-    rows: [2, 17],
-    stream: stream(start(), text(0, 'OK'), { type: 'message_stop' }, { type: 'message_stop' }),
-    gives: { text: 'OK', finish: 'unknown' },
-  },
-  'Wei-Shaw/sub2api#4286: a late thought, and more of a block that never began': {
-    ...gateway,
-    stream: said(
+    { usage: { input: 14, output: 16, cached: 5 } },
+  ),
+  'BerriAI/litellm#33859, MoonshotAI/Kimi-K2.5#33: it starts twice': gateway(
+    [],
+    said('end_turn', start(), text(0, 'OK'), start()),
+    { text: 'OK', finish: 'stop' },
+  ),
+  'NousResearch/hermes-agent#72833: blocks before the start': gateway(
+    [],
+    stream(text(0, 'OK'), start(), end('end_turn')),
+    { text: 'OK', usage: { input: 25, output: 15 } },
+  ),
+  'tombii/better-ccflare#307: an end without message_stop': gateway(
+    [17],
+    stream(start(), text(0, 'OK'), end('end_turn').slice(0, 1), ping, ping),
+    { text: 'OK', finish: 'stop' },
+  ),
+  'charmbracelet/fantasy#245: no end at all': gateway([17], stream(start(), text(0, 'half')), {
+    class: 'stream_interrupted',
+    retryable: true,
+  }),
+  'katanemo/plano#898: message_stop alone': gateway(
+    [2, 17],
+    stream(start(), text(0, 'OK'), { type: 'message_stop' }, { type: 'message_stop' }),
+    { text: 'OK', finish: 'unknown' },
+  ),
+  'Wei-Shaw/sub2api#4286: a late thought, and more of a block that never began': gateway(
+    [],
+    said(
       'tool_use',
       text(0, 'So'),
       thinking(1, undefined, 'late'),
       tool(2, 'a', 'read', '{"x":1}'),
       delta(3, args('{"x":1}')),
     ),
-    gives: { text: 'So', thought: 'late', calls: [call('a', 'read', { x: 1 })] },
-  },
-  'invergent-ai/surogate#113: blocks that do not end': {
-    ...gateway,
-    stream: said(
+    { text: 'So', thought: 'late', calls: [call('a', 'read', { x: 1 })] },
+  ),
+  'invergent-ai/surogate#113: blocks that do not end': gateway(
+    [],
+    said(
       'tool_use',
       begin(0, { type: 'thinking', thinking: '' }),
       delta(0, { type: 'thinking_delta', thinking: 'hm' }),
@@ -536,11 +513,11 @@ const REPORTED: Record<string, DocumentedAnswer> = {
       begin(2, { type: 'tool_use', id: 'a', name: 'read', input: {} }),
       delta(2, args('{"x":1}')),
     ),
-    gives: { thought: 'hm', text: 'OK', calls: [call('a', 'read', { x: 1 })] },
-  },
-  'PostHog/posthog#72287: deltas of another type than their block': {
-    ...gateway,
-    stream: said(
+    { thought: 'hm', text: 'OK', calls: [call('a', 'read', { x: 1 })] },
+  ),
+  'PostHog/posthog#72287: deltas of another type than their block': gateway(
+    [],
+    said(
       'end_turn',
       begin(0, { type: 'text', text: '' }),
       delta(0, { type: 'thinking_delta', thinking: 'hm' }),
@@ -548,68 +525,60 @@ const REPORTED: Record<string, DocumentedAnswer> = {
       delta(0, args('{"x":1}')),
       stop(0),
     ),
-    gives: { thought: 'hm', text: 'OK', calls: [call('call_1', '', { x: 1 })] },
-  },
-  'headroomlabs-ai/headroom#3543: all in the beginnings of blocks': {
-    ...gateway,
-    stream: said(
+    { thought: 'hm', text: 'OK', calls: [call('call_1', '', { x: 1 })] },
+  ),
+  'headroomlabs-ai/headroom#3543: all in the beginnings of blocks': gateway(
+    [],
+    said(
       'tool_use',
       block(0, thought('hm', 'sig'), { type: 'signature_delta', signature: 'sig' }),
       block(1, { type: 'text', text: 'OK' }),
       block(2, { type: 'tool_use', id: 'a', name: 'read', input: { x: 1 } }),
     ),
-    gives: {
+    {
       thought: 'hm',
       text: 'OK',
       calls: [call('a', 'read', { x: 1 })],
       replay: [{ raw: thought('hm', 'sig') }, { chars: 2 }, { call: 0 }],
     },
-  },
-  'SaladDay/cc-switch-cli#320: a start without its members': {
-    ...gateway,
-    stream: stream(
+  ),
+  'SaladDay/cc-switch-cli#320: a start without its members': gateway(
+    [],
+    stream(
       { type: 'message_start', message: { id: 'm', role: 'assistant' } },
       text(0, 'OK'),
       end('end_turn'),
     ),
-    gives: { text: 'OK', finish: 'stop' },
-  },
-  'anomalyco/opencode#3596: a thought before all': {
-    ...gateway,
-    stream: stream(
+    { text: 'OK', finish: 'stop' },
+  ),
+  'anomalyco/opencode#3596: a thought before all': gateway(
+    [],
+    stream(
       delta(0, { type: 'thinking_delta', thinking: 'hm' }),
       start(),
       delta(0, { type: 'thinking_delta', thinking: '!' }),
       text(1, 'OK'),
       end('end_turn'),
     ),
-    gives: { thought: 'hm!', text: 'OK' },
-  },
-  'a call that begins twice': {
-    ...gateway,
-    rows: [5],
-    stream: said(
-      'tool_use',
-      begin(0, { type: 'tool_use', id: 'a', name: 'read' }),
-      tool(0, 'a', 'read', '{"x":1}'),
-    ),
-    gives: { calls: [call('a', 'read', { x: 1 })] },
-  },
-  '[DONE] at the end': {
-    ...gateway,
-    rows: [15],
-    stream: `${stream(start(), text(0, 'OK'))}data: [DONE]\n\n`,
-    gives: { text: 'OK', finish: 'unknown' },
-  },
-  'every block at index 0': {
-    ...gateway,
-    rows: [3],
-    stream: said('tool_use', text(0, 'I '), tool(0, 'a', 'read', '{"x":1}'), tool(0, 'b', 'read', '{"x":2}')),
-    gives: { text: 'I ', calls: [call('a', 'read', { x: 1 }), call('b', 'read', { x: 2 })] },
-  },
-  'no index, and no types of deltas': {
-    ...gateway,
-    stream: nameless(
+    { thought: 'hm!', text: 'OK' },
+  ),
+  'a call that begins twice': gateway(
+    [5],
+    said('tool_use', begin(0, { type: 'tool_use', id: 'a', name: 'read' }), tool(0, 'a', 'read', '{"x":1}')),
+    { calls: [call('a', 'read', { x: 1 })] },
+  ),
+  '[DONE] at the end': gateway([15], `${stream(start(), text(0, 'OK'))}data: [DONE]\n\n`, {
+    text: 'OK',
+    finish: 'unknown',
+  }),
+  'every block at index 0': gateway(
+    [3],
+    said('tool_use', text(0, 'I '), tool(0, 'a', 'read', '{"x":1}'), tool(0, 'b', 'read', '{"x":2}')),
+    { text: 'I ', calls: [call('a', 'read', { x: 1 }), call('b', 'read', { x: 2 })] },
+  ),
+  'no index, and no types of deltas': gateway(
+    [],
+    nameless(
       start(),
       { type: 'content_block_start', content_block: { type: 'text', text: '' } },
       { type: 'content_block_delta', delta: { text: 'OK' } },
@@ -618,61 +587,53 @@ const REPORTED: Record<string, DocumentedAnswer> = {
       { type: 'content_block_delta', delta: { partial_json: '1}' } },
       end('tool_use'),
     ),
-    gives: { text: 'OK', calls: [call('a', 'read', { x: 1 })] },
-  },
-  'arguments that are flushed twice': {
-    ...gateway,
-    rows: [10],
-    stream: said('tool_use', tool(0, 'a', 'read', '{"x":', '1}', '{"x":1}')),
-    gives: { calls: [call('a', 'read', { x: 1 })] },
-  },
-  'arguments as an object': {
-    ...gateway,
-    rows: [6],
-    stream: said('tool_use', tool(0, 'a', 'read', { x: 1 })),
-    gives: { calls: [call('a', 'read', { x: 1 })] },
-  },
-  'a call that is sent twice': {
-    ...gateway,
-    rows: [5],
-    stream: said('tool_use', tool(0, 'a', 'read', '{"x":1}'), tool(1, 'a', 'read', '{"x":1}')),
-    gives: { calls: [call('a', 'read', { x: 1 })] },
-  },
-  'a call that was announced and did not come': {
-    ...gateway,
-    rows: [8],
-    stream: said('tool_use'),
-    gives: { class: 'malformed_tool_call', retryable: true },
-  },
-  'a whole message at the end, once more': {
-    ...gateway,
-    stream: nameless(
+    { text: 'OK', calls: [call('a', 'read', { x: 1 })] },
+  ),
+  'arguments that are flushed twice': gateway(
+    [10],
+    said('tool_use', tool(0, 'a', 'read', '{"x":', '1}', '{"x":1}')),
+    { calls: [call('a', 'read', { x: 1 })] },
+  ),
+  'arguments as an object': gateway([6], said('tool_use', tool(0, 'a', 'read', { x: 1 })), {
+    calls: [call('a', 'read', { x: 1 })],
+  }),
+  'a call that is sent twice': gateway(
+    [5],
+    said('tool_use', tool(0, 'a', 'read', '{"x":1}'), tool(1, 'a', 'read', '{"x":1}')),
+    { calls: [call('a', 'read', { x: 1 })] },
+  ),
+  'a call that was announced and did not come': gateway([8], said('tool_use'), {
+    class: 'malformed_tool_call',
+    retryable: true,
+  }),
+  'a whole message at the end, once more': gateway(
+    [],
+    nameless(
       start(),
       text(0, 'OK'),
       end('end_turn').slice(0, 1),
       whole([{ type: 'text', text: 'OK' }], 'end_turn', used) as Event,
     ),
-    gives: { text: 'OK', usage: { input: 25, output: 15 } },
-  },
-  'digits of large numbers': {
-    ...gateway,
-    stream: said('tool_use', tool(0, 'a', 'read', '{"id":12345678901', '23456789}')),
-    gives: { calls: [call('a', 'read', { id: { 'sandlot/number': '1234567890123456789' } })] },
-  },
-  'lines that end in CR LF, with comments': {
-    ...gateway,
-    rows: [15],
-    stream: `: hello\r\n\r\n${said('end_turn', text(0, 'Grüße 👋')).replaceAll('\n', '\r\n')}`,
-    gives: { text: 'Grüße 👋' },
-  },
-  'Chat Completions on this address': {
-    ...gateway,
-    stream: nameless({
+    { text: 'OK', usage: { input: 25, output: 15 } },
+  ),
+  'digits of large numbers': gateway(
+    [],
+    said('tool_use', tool(0, 'a', 'read', '{"id":12345678901', '23456789}')),
+    { calls: [call('a', 'read', { id: { 'sandlot/number': '1234567890123456789' } })] },
+  ),
+  'lines that end in CR LF, with comments': gateway(
+    [15],
+    `: hello\r\n\r\n${said('end_turn', text(0, 'Grüße 👋')).replaceAll('\n', '\r\n')}`,
+    { text: 'Grüße 👋' },
+  ),
+  'Chat Completions on this address': gateway(
+    [],
+    nameless({
       object: 'chat.completion',
       choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
     }),
-    gives: { class: 'stream_interrupted', retryable: true },
-  },
+    { class: 'stream_interrupted', retryable: true },
+  ),
 }
 
 export const ANTHROPIC: DocumentedAnswers = { ...DOCUMENTED, ...REPORTED }
