@@ -79,8 +79,8 @@ Structured settings are JSON: \`sandlot.json\` in the data folder, or the file t
 listed with their position. Variables apply to everything; the file sets exceptions for single tools, models and people, and **wins** there (only
 \`SANDLOT_TOOLS_ENABLED=false\` overrides its section \`tools\`). Every section is optional:
 
-- [\`models\`](limits.md#models-and-prices): details of the main model, models that a chat may choose, and fallbacks
-- [\`prices\`](limits.md#models-and-prices): the price of a model
+- [\`models\`](models.md#the-configuration-file): details of the main model, models that a chat may choose, and fallbacks
+- [\`prices\`](models.md#prices): the price of a model
 - [\`limits\`](people.md#from-the-configuration-file): limits of single people, imported once
 - [\`rules\`](approvals.md#rules): what is denied, asked about or allowed for everyone, and how long answers may be remembered
 - [\`tools\`](tools.md): single tools: enabled, time limits, rates

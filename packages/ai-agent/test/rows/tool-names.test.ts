@@ -23,6 +23,7 @@ const RIGHTFUL: Record<string, string> = {
   // The English word.
   'ai-agent/src/limits/error-policy.ts: stop': 'what a prompt asks for when a call fails',
   'ai-agent/src/model/finish-words.ts: stop': 'the finish of an answer',
+  'ai-agent/src/model/wires/responses/answer.ts: stop': 'the finish of an answer',
   'ai-agent/src/model/model.ts: stop': 'the finish of an answer',
   'ai-agent/src/acp/parts.ts: stop': 'what a person does to their sandbox',
   'ai-agent/src/acp/requests/sandbox.ts: stop': 'what a person does to their sandbox',

@@ -253,7 +253,7 @@ const MODEL_FIELDS: readonly (FieldProps & {
     label: 'Context window',
     inputMode: 'numeric',
     pattern: '[0-9]*',
-    hint: 'Tokens. Empty: 128,000.',
+    hint: 'Tokens. Empty: what the server or the published list says.',
   },
   {
     name: 'input',
