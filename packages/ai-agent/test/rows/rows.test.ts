@@ -6,13 +6,14 @@ import { testTitles } from '../../../../test/test-titles.ts'
 import { SCRIPTS } from '../scripts/all.ts'
 import { ACP_ROWS } from './acp-rows.ts'
 import { LOOP_ROWS } from './loop-rows.ts'
+import { MODEL_ROWS } from './model-rows.ts'
 
 const ROOT = join(import.meta.dirname, '../../../..')
 /** Conversations whose titles stand in data; they are tests where the campaign plays them. */
 const SCRIPT_FILE = /^packages\/ai-agent\/test\/scripts\/(?!.*\.test\.ts$)/
 const PLAYED = new Set(SCRIPTS.map(({ name }) => name))
 
-const rows = Object.entries({ ...LOOP_ROWS, ...ACP_ROWS }).flatMap(([section, named]) =>
+const rows = Object.entries({ ...LOOP_ROWS, ...MODEL_ROWS, ...ACP_ROWS }).flatMap(([section, named]) =>
   Object.entries(named).map(([row, tests]) => [`${section}: ${row}`, tests] as const),
 )
 
@@ -46,6 +47,7 @@ test('no row was lost', () => {
     durability: 10,
     limits: 4,
   })
+  expect(count(MODEL_ROWS)).toEqual({ models: 11 })
   expect(count(ACP_ROWS)).toEqual({
     methods: 18,
     updates: 12,
