@@ -35,6 +35,12 @@ export interface Ours extends Contender, AsyncDisposable {
   saying(say: (text: string) => string): void
 }
 
+const NAMES: Record<WireName, string> = {
+  chat: 'Sandlot',
+  responses: 'Sandlot over Responses',
+  anthropic: 'Sandlot over Messages',
+}
+
 export async function openOurs(baseUrl: string, wire: WireName = 'chat'): Promise<Ours> {
   const whose = `sandlot-${wire}`
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-bench-'))
@@ -109,7 +115,7 @@ export async function openOurs(baseUrl: string, wire: WireName = 'chat'): Promis
   }
 
   const ours: Ours = {
-    name: wire === 'chat' ? 'Sandlot' : 'Sandlot over Messages',
+    name: NAMES[wire],
     whose,
     saying: (other) => {
       say = other

@@ -1,6 +1,6 @@
 /**
- * Other ways to run tools on a streamed model: `runTools` of the `openai` package, `streamText` of
- * `ai`, and `toolRunner` of `@anthropic-ai/sdk`, which speaks Messages.
+ * Other ways to run tools on a streamed model: `runTools` and `responses.stream` of the `openai`
+ * package, `streamText` of `ai`, and `toolRunner` of `@anthropic-ai/sdk`, which speaks Messages.
  */
 import OpenAI from 'openai'
 import { installPeers, loadPeer } from '../../../test/bench/peers.ts'
@@ -110,6 +110,41 @@ function openaiRunTools(baseURL: string): Contender {
           { signal },
         )
         return runner.done()
+      }),
+  }
+}
+
+/** The package has no runner of tools for Responses: this is the loop that its page shows. */
+export function openaiResponses(baseURL: string): Contender {
+  const whose = 'openai-responses'
+  const client = new OpenAI({ baseURL, apiKey: whose, maxRetries: 0 })
+  const echo = { type: 'function' as const, name: 'echo', strict: true, parameters: PARAMETERS }
+  return {
+    name: 'openai 7.57.0 responses.stream',
+    whose,
+    async runTools(model, say) {
+      const input: OpenAI.Responses.ResponseInput = [...MESSAGES]
+      for (let calls = true; calls;) {
+        const { output } = await client.responses.stream({ model, input, tools: [echo] }).finalResponse()
+        const made = output.filter((item) => item.type === 'function_call')
+        calls = made.length > 0
+        input.push(...made)
+        for (const { call_id, arguments: args } of made) {
+          const { text } = JSON.parse(args) as { text: string }
+          input.push({ type: 'function_call_output', call_id, output: say(text) })
+        }
+      }
+    },
+    async firstToken(model) {
+      let first: number | undefined
+      for await (const event of client.responses.stream({ model, input: MESSAGES }))
+        if (event.type === 'response.output_text.delta') first ??= performance.now()
+      return first
+    },
+    speak: (model) =>
+      stoppable(async (signal, begun) => {
+        for await (const event of client.responses.stream({ model, input: MESSAGES }, { signal }))
+          if (event.type === 'response.output_text.delta') begun()
       }),
   }
 }

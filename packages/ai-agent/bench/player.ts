@@ -2,7 +2,7 @@
  * The model of the bench: a process of its own that plays streams, and says when each byte of them went. The
  * clock is the machine's own, which all processes share.
  *
- * `POST /v1/chat/completions`, `/v1/messages`: the request's model names the stream, its key whose request it is.
+ * `POST /v1/chat/completions`, `/v1/responses`, `/v1/messages`: the request's model names the stream, its key whose request it is.
  * `GET /marks/<whose>`: what was noted since the last time.
  */
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http'
@@ -123,7 +123,8 @@ async function answer(
     return
   }
   const body = JSON.parse(await text(request)) as { model: string }
-  const wire = request.url?.endsWith('/messages') === true ? WIRE_ANSWERS.anthropic : WIRE_ANSWERS.chat
+  const wire =
+    Object.values(WIRE_ANSWERS).find(({ path }) => request.url === `/v1${path}`) ?? WIRE_ANSWERS.chat
   const messages = wire.messages(body)
   const asked = messages.findLastIndex(({ role }) => role === 'user')
   const results = messages.slice(asked).filter(({ role }) => role === 'tool').length
@@ -137,10 +138,11 @@ async function answer(
   const firstAt = nowMs()
   if (body.model === 'endless') {
     response.once('close', () => note({ askedAt, firstAt, lastAt: nowMs() }))
-    const [start, begin, delta] = wire.events({ text: 'word' }, 4)
-    if (wire === WIRE_ANSWERS.anthropic) response.write(`${start}${begin}`)
+    const events = wire.events({ text: 'word' }, 4)
+    const first = events.findIndex((event) => event.includes('"word"'))
+    response.write(events.slice(0, first).join(''))
     for (let word = 0; !response.destroyed; word++) {
-      response.write(wire === WIRE_ANSWERS.anthropic ? delta : chunk({ content: `word${word} ` }, null))
+      response.write(events[first]?.replace('"word"', `"word${word} "`))
       await sleep(WORD_MS)
     }
     return

@@ -191,6 +191,12 @@ const DELTAS: Record<string, (item: Record<string, unknown>) => [string, string]
   function_call: ({ arguments: args }) => ['function_call_arguments.delta', word(args)],
 }
 
+/** The parts of an item, by its type: a client of OpenAI's own misses them. */
+const PARTS: Record<string, { name: string; empty: object } | undefined> = {
+  message: { name: 'content_part', empty: { type: 'output_text', annotations: [] } },
+  reasoning: { name: 'reasoning_summary_part', empty: { type: 'summary_text' } },
+}
+
 const responses: WireAnswers = {
   path: '/responses',
   events(answer, size = 12) {
@@ -206,8 +212,11 @@ const responses: WireAnswers = {
       const begun = Object.fromEntries(Object.entries({ ...item, ...empty }).filter(([name]) => name in item))
       add('output_item.added', { output_index, item: begun })
       const [type, text] = DELTAS[word(item['type'])]?.(item) ?? ['', '']
-      for (const delta of cut(text, size))
-        add(type, { item_id: item['id'], output_index, summary_index: 0, content_index: 0, delta })
+      const at = { item_id: item['id'], output_index, summary_index: 0, content_index: 0 }
+      const part = PARTS[word(item['type'])]
+      if (part !== undefined) add(`${part.name}.added`, { ...at, part: { ...part.empty, text: '' } })
+      for (const delta of cut(text, size)) add(type, { ...at, delta })
+      if (part !== undefined) add(`${part.name}.done`, { ...at, part: { ...part.empty, text } })
       add('output_item.done', { output_index, item })
     }
     add(word(response['status']), { response })
