@@ -177,7 +177,8 @@ function forReader(
 
 /** True where the provider that is asked made this answer. */
 function isAuthor({ model, wire, origin }: Reader, { replay, model: author }: Turn): boolean {
-  if (replay?.wire !== undefined && wire !== undefined && replay.wire !== wire) return false
+  // Logs of before hold members of Chat Completions alone.
+  if (replay !== undefined && wire !== undefined && (replay.wire ?? 'chat') !== wire) return false
   if (replay?.origin !== undefined && origin !== undefined) return replay.origin === origin
   return model === undefined || author === undefined || author === model
 }

@@ -18,7 +18,7 @@ import { fits, makeRoom, mayNotFit } from './make-room.ts'
 import { fittingTools, isTooSmall } from './fit-tools.ts'
 import { learnWindow } from './learn-window.ts'
 import { historyProblems, repairHistory } from '../history/check.ts'
-import { type Reader, isEmpty, isRefused, modelMessages, turnsOf } from '../history/model-messages.ts'
+import { type Reader, isEmpty, modelMessages, turnsOf } from '../history/model-messages.ts'
 import { plainHistory } from '../history/plain.ts'
 import { withoutRepetition } from '../limits/repetition.ts'
 import { RepetitionError, StreamedAnswer, streamAnswer, withdrawnFor } from './streamed-answer.ts'
@@ -38,7 +38,7 @@ import { writtenCall } from '../model/written-calls.ts'
 import { pause, retryVerdict } from './retry.ts'
 import { acquireSlot } from './acquire-slot.ts'
 import { usageEvent } from './usage.ts'
-import { loadReplays, storedReplay } from './replays.ts'
+import { loadReplays, refusedReplay, storedCause, storedReplay } from './replays.ts'
 
 export type Asked =
   | {
@@ -78,7 +78,8 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
     if ('broken' in checked) return { got: 'error', cause: 'internal', message: checked.broken }
     const speech = new StreamedAnswer(ctx, turn)
     try {
-      const request = { messages: checked.messages, tools: fittingTools(ctx, model), whole }
+      const { wire } = reader
+      const request = { messages: checked.messages, tools: fittingTools(ctx, model), whole, wire }
       const answer = await listen(ctx, model, request, signal, speech)
       if (isSecondEmpty(ctx, model, answer) && (yield* askedOtherwise(ctx, turn, model, answer, whole))) {
         whole = !whole
@@ -281,9 +282,7 @@ async function* afterFailure(
     const end = await endBeforeRequest(ctx)
     if (end !== undefined && !ctx.signal.aborted) return { got: 'over', end }
   } else {
-    // The version before cannot read this cause.
-    const cause = errorClass === 'replay_refused' ? 'invalid_history' : errorClass
-    return { got: 'error', cause, requestId, message: verdict.message }
+    return { got: 'error', cause: storedCause(errorClass), requestId, message: verdict.message }
   }
   ctx.released.throwIfAborted()
   if (ctx.signal.aborted) return { got: 'stopped', settled: [], text: '' }
@@ -322,11 +321,9 @@ async function* mended(
     // Tools may have become fewer.
     return (yield* makeRoom(ctx, turn, model, 'overflow')) || (isLearnt && fits(ctx, model))
   }
-  if (error.class === 'replay_refused') {
-    const { origin } = model
-    if (origin === undefined || isRefused(ctx.log(), origin)) return false
-    const event = { type: 'history_mended', why: error.message, origin } as const
-    yield [makeSandlotEvent(event, { promptId: ctx.promptId, turn }, ctx.now())]
+  const refused = refusedReplay(ctx, turn, model, error)
+  if (refused !== undefined) {
+    yield [refused]
     return true
   }
   if (error.class === 'invalid_history') {
@@ -353,7 +350,7 @@ async function answered(
   const settled = speech.settled(answer)
   // Text that was shown turned out to be thoughts: the message is settled as an empty one.
   if (speech.text !== '' && answer.text === '') settled.push(speech.carrier())
-  const forProvider = answer.replay && (await storedReplay(ctx, turn, model, answer.replay))
+  const forProvider = await storedReplay(ctx, turn, model, answer)
   if (forProvider !== undefined) {
     if (settled.length === 0) settled.push(speech.carrier())
     const [first, ...rest] = settled

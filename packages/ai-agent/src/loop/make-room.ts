@@ -22,9 +22,9 @@ import { pause, retryVerdict } from './retry.ts'
 import { usageEvent } from './usage.ts'
 import { messagesTokens, textTokens, toolsTokens } from '../model/tokens.ts'
 import { RepetitionError, streamAnswer } from './streamed-answer.ts'
-import { type Model, type ModelAnswer, ModelError } from '../model/model.ts'
+import { type Model, type ModelAnswer, type ModelMessage, ModelError } from '../model/model.ts'
 import { contextSize, readerOf } from './context-size.ts'
-import { loadReplays } from './replays.ts'
+import { loadReplays, refusedReplay, storedCause } from './replays.ts'
 import { fittingTools } from './fit-tools.ts'
 import { planCut, planPruning, planPruningOfAll } from './plan.ts'
 import { mechanicalSummary, summaryMessages, summaryText } from './summary.ts'
@@ -223,20 +223,23 @@ async function* askForSummary(
   focus?: string,
 ): AsyncGenerator<EventGroup, ModelAnswer | NoSummary> {
   const signal = AbortSignal.any([ctx.signal, ctx.released])
-  const reader = { ...readerOf(model), stored: await loadReplays(ctx, model) }
-  const conversation = modelMessages(ctx.log(), ctx.system, reader)
+  const conversation = async (): Promise<ModelMessage[]> => {
+    const reader = { ...readerOf(model), stored: await loadReplays(ctx, model) }
+    return modelMessages(ctx.log(), ctx.system, reader)
+  }
   // The same tools as ever: without them providers refuse a history with calls, and forget what
   // they cached of it.
   const tools = fittingTools(ctx, model)
   const most = Math.max(window * SUMMARY, window * FULL - textTokens(ctx.system) - toolsTokens(tools))
-  const request = { messages: summaryMessages(conversation, most, focus), tools }
+  const { wire } = model
+  let messages = summaryMessages(await conversation(), most, focus)
   const unusable: NoSummary = { cause: 'protocol' }
   let failure = unusable
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     if (attempt > 1 && (await endBeforeRequest(ctx)) !== undefined) return failure
     let rejected: SessionEvent | undefined
     try {
-      const answer = await streamAnswer(model, request, signal)
+      const answer = await streamAnswer(model, { messages, tools, wire }, signal)
       if (answer.text.trim() !== '' && answer.calls.length === 0) return answer
       ctx.warn({ promptId: ctx.promptId, turn, attempt }, 'the model gave no summary')
       failure = unusable
@@ -248,7 +251,13 @@ async function* askForSummary(
       failure = unusable
       if (error instanceof RepetitionError) continue
       if (!(error instanceof ModelError)) return { cause: 'internal' }
-      failure = { cause: error.class, requestId: error.requestId }
+      failure = { cause: storedCause(error.class), requestId: error.requestId }
+      const refused = refusedReplay(ctx, turn, model, error)
+      if (refused !== undefined) {
+        yield [refused]
+        messages = summaryMessages(await conversation(), most, focus)
+        continue
+      }
       const verdict = retryVerdict(error, attempt, ctx.retry)
       if (!verdict.again) return failure
       await pause(verdict.waitMs, signal)

@@ -36,7 +36,8 @@ export function createChoosingModel(
       const from = current
       let isShown = false
       try {
-        return await levelled(from).stream(request, signal, (piece) => {
+        const sent = (request.wire ?? from) === from ? request : withoutReplay(request)
+        return await levelled(from).stream(sent, signal, (piece) => {
           isShown = true
           onPiece(piece)
         })

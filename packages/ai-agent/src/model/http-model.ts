@@ -145,7 +145,7 @@ export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model
         const body = new BodyReader(posted.read, connection, limitsOf(streaming))
         const answer = await readAnswer(body, context, wire.reader(onPiece, profile))
         const calls = answer.calls.map((call) => withoutStrictNulls(call, request.tools))
-        return { ...answer, calls, requestDigest: posted.requestDigest }
+        return { ...answer, calls, wire: wire.name, requestDigest: posted.requestDigest }
       } catch (error) {
         connection.abort()
         // Whatever an abort makes of the request, it is the abort.

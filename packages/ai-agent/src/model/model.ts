@@ -103,6 +103,8 @@ export interface ModelRequest {
   /** Absent or empty: the request has no `tools` member. The same in every request of a session. */
   tools?: readonly ModelTool[]
   maxTokens?: number
+  /** The wire whose items its messages hold. Over another one they are left out. */
+  wire?: string | undefined
   /** True: one whole answer is asked for, whose error may say more than a stream that breaks. */
   whole?: boolean
 }
@@ -131,6 +133,8 @@ export interface ModelAnswer {
   usage: TokenUsage
   /** Absent: the provider wants nothing back but text and calls. */
   replay?: readonly ReplayItem[]
+  /** The wire that it came over: other prompts may switch the model meanwhile. Absent: its own. */
+  wire?: string | undefined
   /** SHA-256 of the request's body, as it was sent. */
   requestDigest?: string
 }

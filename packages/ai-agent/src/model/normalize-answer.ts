@@ -10,7 +10,7 @@ const MAX_DEPTH = 100
 /** Fills missing members with empty ones. Throws `TypeError` when there is no answer at all. */
 export function normalizeAnswer(answer: Partial<ModelAnswer> | undefined): ModelAnswer {
   if (typeof answer !== 'object') throw new TypeError('The model client returned no answer.')
-  const { text, thought, calls, finish = 'unknown', usage = {}, replay, requestDigest } = answer
+  const { text, thought, calls, finish = 'unknown', usage = {}, replay, wire, requestDigest } = answer
   return {
     text: textOf(text),
     thought: textOf(thought),
@@ -18,6 +18,7 @@ export function normalizeAnswer(answer: Partial<ModelAnswer> | undefined): Model
     finish,
     usage,
     replay,
+    wire,
     requestDigest,
   }
 }

@@ -154,33 +154,110 @@ describe('a provider that refuses them', () => {
   })
 })
 
-test('a log of before gives its provider what it stored, by the model’s name', async () => {
+test('a summary is asked for once more without them too', async () => {
+  await using bench = await AgentBench.start()
+  const model = scriptedModel([thinking('c1'), { text: 'Done.' }, refused, { text: 'They spoke.' }], at('o1'))
+  const session = await newSession(await bench.core({ parts: { model } }))
+  await ask(session, 'go')
+  await ask(session, '/compact')
+  expect(happened(session.log, 'compacted')).toMatchObject([
+    { summary: expect.stringContaining('They spoke.') },
+  ])
+  expect(happened(session.log, 'history_mended')).toMatchObject([{ origin: 'o1' }])
+  expect(model.requests).toHaveLength(4)
+})
+
+test('those that a summary replaced are not read again', async () => {
   await using bench = await AgentBench.start()
   const model = scriptedModel(
-    [{ text: 'Done.', replay: [{ raw: { reasoning_content: 'Hm' } }] }, { text: 'Hi.' }],
-    {
-      name: 'm',
-      wire: 'chat',
-    },
+    [thinking('c1', 300 * 1024), { text: 'Done.' }, { text: 'They spoke.' }, { text: 'Hi.' }],
+    at('o1'),
   )
+  let reads = 0
+  const core = await bench.core({
+    parts: { model },
+    wrap: (parts) => ({
+      ...parts,
+      store: { ...parts.store, readOutput: (...args) => (reads++, parts.store.readOutput(...args)) },
+    }),
+  })
+  const session = await newSession(core)
+  await ask(session, 'go')
+  await ask(session, '/compact')
+  reads = 0
+  await ask(session, 'and now?')
+  expect(reads).toBe(0)
+})
+
+test('one that retention has removed in part is none', async () => {
+  await using bench = await AgentBench.start()
+  const model = scriptedModel([thinking('c1', 300 * 1024), { text: 'Done.' }, { text: 'Hi.' }], at('o1'))
+  let cut = false
   const core = await bench.core({
     parts: { model },
     wrap: (parts) => ({
       ...parts,
       store: {
         ...parts.store,
-        append: (id, events, ...rest) => parts.store.append(id, events.map(asBefore), ...rest),
+        readOutput: async (...args) => (await parts.store.readOutput(...args)).slice(cut ? 1_000 : 0),
       },
     }),
   })
   const session = await newSession(core)
   await ask(session, 'go')
-  expect(session.log.map((event) => metaOf(event).forProvider)).toContainEqual({
-    answer: { reasoning_content: 'Hm' },
-  })
+  cut = true
   await ask(session, 'and now?')
-  expect(replayed(model)[0]).toEqual([{ raw: { reasoning_content: 'Hm' } }])
+  expect(replayed(model)[0]).toBeUndefined()
+  expect(happened(session.log, 'prompt_ended').at(-1)).toMatchObject({ reason: 'completed' })
 })
+
+test('an answer’s items belong to the wire that it came over', async () => {
+  await using bench = await AgentBench.start()
+  const late = { ...at('o1'), wire: 'chat' }
+  const model = scriptedModel(
+    [{ text: 'Hi.', replay: [reasoning()], wire: 'responses' }, { text: 'Ho.' }],
+    late,
+  )
+  const session = await newSession(await bench.core({ parts: { model } }))
+  await ask(session, 'go')
+  await ask(session, 'and now?')
+  expect(model.requests.map(({ wire }) => wire)).toEqual(['chat', 'chat'])
+  expect(replayed(model)[0]).toBeUndefined()
+})
+
+test.each([
+  ['chat', [{ raw: { reasoning_content: 'Hm' } }]],
+  ['responses', undefined],
+])(
+  'a log of before gives its provider what it stored, by the model’s name, over %s',
+  async (wire, expected) => {
+    await using bench = await AgentBench.start()
+    const model = scriptedModel(
+      [{ text: 'Done.', replay: [{ raw: { reasoning_content: 'Hm' } }] }, { text: 'Hi.' }],
+      {
+        name: 'm',
+        wire,
+      },
+    )
+    const core = await bench.core({
+      parts: { model },
+      wrap: (parts) => ({
+        ...parts,
+        store: {
+          ...parts.store,
+          append: (id, events, ...rest) => parts.store.append(id, events.map(asBefore), ...rest),
+        },
+      }),
+    })
+    const session = await newSession(core)
+    await ask(session, 'go')
+    expect(session.log.map((event) => metaOf(event).forProvider)).toContainEqual({
+      answer: { reasoning_content: 'Hm' },
+    })
+    await ask(session, 'and now?')
+    expect(replayed(model)[0]).toEqual(expected)
+  },
+)
 
 /** The event, stored by the version before. */
 function asBefore(event: SessionEvent): SessionEvent {

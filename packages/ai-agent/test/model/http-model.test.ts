@@ -186,6 +186,7 @@ describe('the answer', () => {
     provider.add(textAnswer('Hello wörld 😀', { pieceLength: 4, writeBytes: 7 }))
     const { answer, chunks } = await ask()
     expect(answer).toEqual({
+      wire: 'chat',
       requestDigest: createHash('sha256')
         .update(provider.requests[0]?.raw ?? '')
         .digest('hex'),
