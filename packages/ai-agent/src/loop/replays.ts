@@ -75,7 +75,7 @@ export function refusedReplay(
   return makeSandlotEvent({ type: 'history_mended', why: error.message, origin }, { promptId, turn }, now())
 }
 
-/** The cause of an end, as it is stored: the version before cannot read that of a refused replay. */
+/** The cause of an end, as it is stored: the version before cannot read `replay_refused`. */
 export function storedCause(errorClass: ModelErrorClass): ErrorCause {
   return errorClass === 'replay_refused' ? 'invalid_history' : errorClass
 }
