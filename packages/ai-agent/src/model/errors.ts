@@ -64,6 +64,8 @@ const SERVER_SIDE: readonly ModelErrorClass[] = [
   'malformed_tool_call',
   // llama.cpp says 500 when the model's template refuses the messages.
   'invalid_history',
+  // LiteLLM says 500 of what the provider behind it refused.
+  'replay_refused',
   'content_filter',
 ]
 
@@ -234,7 +236,13 @@ const CLASS_BY_WORDS: readonly [ModelErrorClass, RegExp][] = [
   // expired, or without the item that it belongs to.
   [
     'replay_refused',
-    /invalid_encrypted_content|encrypted[_ ]content\b.{0,300}(?:could not be|cannot be|failed to be) (?:verified|decrypted|parsed)|\bitem (?:with id )?['"]?(?:rs|msg|fc)_\w+['"]?.{0,40}(?:not found|without its required)|items are not persisted when .?store|without its required (?:following|'?reasoning'?) item|duplicate item found with id|(?:unknown parameter|invalid (?:type|value) for):? ['"]?input\[\d+\]\.(?:encrypted_content|summary|phase|content\[\d+\]\.reasoning)/i,
+    /invalid_encrypted_content|encrypted[_ ]content\b.{0,300}(?:(?:could not be|cannot be|failed to be) (?:verified|decrypted|parsed)|not issued)|(?:could not|cannot|failed to|unable to) (?:verify|decrypt|parse)\b.{0,80}\bencrypted[_ ]content|\bitem (?:with id )?['"]?(?:rs|msg|fc)_\w+['"]?.{0,40}(?:not found|without its required)|items are not persisted when .?store|without its required (?:following|'?reasoning'?) item|duplicate item found with id/i,
+  ],
+  // A path to an item or block, and a member of it that only replay sends. What tools give back and
+  // images are ours, and an id that is missing is learnt.
+  [
+    'replay_refused',
+    /(?:unknown|unsupported|unrecogni[sz]ed) (?:parameter|argument|field)s?:? ['"`]?input\[\d+\]\.(?!output\b|\S{0,80}image)|\binput(?:\[\d+\]|\.\d+)(?!\S{0,80}(?:output\b|image|\.id\b))\S{0,80}[^.]{0,80}\b(?:reasoning|encrypted_content|summary|phase|thinking|signature)\b|\b(?:reasoning|encrypted_content|thinking|signature)\b[^.]{0,40}\binput\[\d+\](?!\.(?:output|id)\b)|\bmessages(?:\.\d+|\[\d+\])\.content(?:\.\d+|\[\d+\])(?!\S{0,80}(?:tool_result|image|source|cache_control))(?:\S{0,80}\.type: field required|\S{0,80}[^.]{0,80}(?:\b(?:reasoning|encrypted_content|(?:redacted_)?thinking|signature)\b|extra inputs are not permitted))/i,
   ],
   // Thoughts of Claude, which only their maker takes back, unchanged, and some where calls are run.
   [

@@ -44,6 +44,32 @@ const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
     ],
     [400, 'OpenAI, twice', 'Duplicate item found with id rs_057ab4. Remove duplicate items from your input.'],
     [400, 'a proxy', "Unknown parameter: 'input[2].encrypted_content'."],
+    // hackerai-tech/hackerai#996, can1357/oh-my-pi#11928
+    [
+      400,
+      'xAI',
+      'Could not decrypt the provided encrypted_content. Ensure the value is the unmodified encrypted_content from a previous response.',
+    ],
+    [
+      400,
+      'OpenCode',
+      'Error from provider (Console): Upstream request failed: [invalid_request_error] reasoning `encrypted_content` was not issued to this caller',
+    ],
+    [
+      500,
+      'LiteLLM',
+      'litellm.APIConnectionError: OpenAIException - The encrypted content gAAA...DQ== could not be verified.',
+    ],
+    [400, 'OpenAI behind LiteLLM', "Unknown parameter: 'input[1].provider_specific_fields'."],
+    [400, 'a path', "Missing required parameter: 'input[1].summary'."],
+    [400, 'a path, behind', "Items of type 'reasoning' are not supported at input[2]."],
+    [
+      400,
+      'Anthropic, a path',
+      "messages.1.content.0: Input tag 'reasoning' found using 'type' does not match any of the expected tags",
+    ],
+    [400, 'Anthropic, no type', 'messages.1.content.0.type: Field required'],
+    [400, 'Anthropic, a member', 'messages.1.content.0.caller: Extra inputs are not permitted'],
     // lbjlaq/Antigravity-Manager#139, RooCodeInc/Roo-Code#10351
     [
       400,
@@ -217,6 +243,12 @@ const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
     [400, 'vLLM', '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'],
     [400, 'OpenAI, streaming', 'Your organization must be verified to stream this model.'],
     [400, 'Claude', 'Could not process image'],
+    // Wires learn from these.
+    [400, 'an image in an output', "Unknown parameter: 'input[2].output[0].image_url'."],
+    [400, 'an output', "Invalid type for 'input[2].output': expected a string. Is it reasoning?"],
+    [400, 'an id', "Missing required parameter: 'input[1].id' of the reasoning item."],
+    [400, 'a mark', 'messages.2.content.0.text.cache_control: Extra inputs are not permitted'],
+    [400, 'a result', 'messages.2.content.0.tool_result.content.1.image: Extra inputs are not permitted'],
     [400, 'vLLM, images', 'At most 0 image(s) may be provided in one request.'],
   ],
 }
