@@ -103,9 +103,11 @@ async function soon(asking: Promise<void>): Promise<void> {
   clearTimeout(timer)
 }
 
+/** Ordered: the size of a request precedes the comparison, and may bear the name of the limit. */
 const LIMITS: readonly RegExp[] = [
-  /(?:context (?:length|window|size)|sequence length|max_seq_len|prompt length|n_ctx)[^\d.;]{0,40}(\d[\d,]*)/i,
-  />\s*(\d[\d,]*)\s*(?:tokens )?max/i,
+  /\d(?: tokens)?\s*>\s*(\d[\d,]*)/i,
+  /(?:exceed\w*|(?:greater|larger|longer) than|too (?:large|long) (?:for|to))\b(?=[^\d.;]{0,60}(?:limit|max|context|window|length|n_ctx))(?:(?!\b(?:by|you|your|has|got|code)\b)[^\d.;]){1,60}(?<![\w-])(\d[\d,]*)(?!\w)/i,
+  /(?:context (?:length|window|size)|sequence length|max_seq_len|max_model_len|maximum prompt length|n_ctx)(?:(?!exceed|overflow|too |\b(?:by|than|code)\b)[^\d.;]){0,40}(?<![\w-])(\d[\d,]*)(?!\w)/i,
   /(?:less than|at most|limit(?: of)?|maximum(?: of)?)\s*(\d[\d,]*)\s*(?:input )?tokens/i,
 ]
 

@@ -132,6 +132,8 @@ const ROWS: Partial<Record<ModelErrorClass, Row[]>> = {
     [400, 'Vertex', 'the input token count is 33000 but model only supports up to 32768.'],
     [400, 'Together', 'Input prompt (5000 tokens) is too long and exceeds limit of 4096'],
     [400, 'Qianfan', '输入长度超过模型最大上下文限制'],
+    [400, 'vLLM', 'The engine prompt length 227861 exceeds the max_model_len 131072. Please reduce prompt.'],
+    [400, 'vLLM', 'The decoder prompt (length 9000) is longer than the maximum model length of 8192.'],
     [400, 'vLLM, nothing left for the answer', 'max_tokens must be at least 1, got -512.'],
   ],
   quota: [
