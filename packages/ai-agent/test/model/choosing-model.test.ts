@@ -104,7 +104,7 @@ describe('a switch that fails', () => {
     provider.add(ELSEWHERE, wrong, ELSEWHERE, wrong)
     for (const [setIn, place] of [
       ['page', 'under Settings → Models'],
-      ['configuration', '`wire`'],
+      ['configuration', 'in the configuration'],
     ] as const) {
       const asked = model({}, setIn)
       await expect(say(asked)).rejects.toMatchObject({
@@ -120,6 +120,17 @@ describe('a switch that fails', () => {
     }
     expect(paths()).toEqual(['chat/completions', 'responses', 'chat/completions', 'responses'])
     expect(switches).toEqual([])
+  })
+
+  test('for want of both paths is the first failure, whose advice is the address', async () => {
+    const missing = (path: string): FakeAnswer =>
+      errorAnswer(404, { error: { message: `Invalid URL (POST ${path})` } })
+    provider.add(missing('/responses'), missing('/chat/completions'))
+    const asked = model({ wire: 'responses' }, 'page')
+    await expect(say(asked)).rejects.toThrow(
+      /does not know this address .* Check its address .* under Settings → Models: Invalid URL \(POST \/responses\)\.$/,
+    )
+    expect(paths()).toEqual(['responses', 'chat/completions'])
   })
 
   test('for a reason that passes is that failure alone, and is tried again with the next request', async () => {

@@ -58,6 +58,7 @@ test.each(
 404 responses chat Azure OpenAI Responses API is not enabled in this region. Please check https://aka.ms/aoai/responsesapi/availability ← Azure: responsibleai/ASSERT#129
 400 responses chat Azure OpenAI Responses API is enabled only for api-version 2025-03-01-preview and later ← Azure: Aider-AI/aider#4029
 401 responses chat You have insufficient permissions for this operation. Missing scopes: api.responses.write. ← OpenAI: anomalyco/opencode#21928
+400 responses chat The requested model 'gpt-4o-audio-preview' is not supported with the Responses API. ← a model with the name of a feature
 404 responses chat {"code":404,"message":"File Not Found","type":"not_found_error"} ← llama.cpp: ggml-org/llama.cpp#14702
 404 responses chat {"detail":"Not Found"} ← FastAPI
 404 responses chat Invalid URL (POST /v1/responses) (request id: 20250718) ← New API: QuantumNous/new-api#1396
@@ -79,6 +80,10 @@ test.each(
 404 chat none {"detail":"Not Found"} ← a path that an unknown host lacks
 400 chat none Unsupported parameter: 'max_tokens' is not supported with this model. ← a parameter
 400 responses none Unsupported parameter: 'messages'. In the Responses API, this parameter has moved to 'input'. ← a parameter that moved
+400 chat none The chat completions API does not support image input for this model. ← a feature
+400 chat none Streaming is not supported for /chat/completions with this deployment. ← streaming
+400 chat none n > 1 is not supported in chat completions ← a number of answers
+400 chat none Tools are not supported in chat completions for this model. ← tools
 400 chat none The parameter 'stop' is not supported in v1/chat/completions with this model. ← a parameter of this API
 401 responses none Incorrect API key provided: sk-x. ← a wrong key at https://api.openai.com/v1
 429 chat none Requests to /v1/chat/completions are not allowed for 20s. Use /v1/responses. ← a throttle that names paths

@@ -57,8 +57,9 @@ function isExcluded(said: string, api: WireName): boolean {
   return mentions(said, api).some(({ before, after }) => EXCLUDED.test(before) || EXCLUDED.test(after))
 }
 
-/** A refusal of one member of the body, which another API may refuse as well. */
-const OF_PARAMETER = /\b(?:parameter|argument|param|field|property)\b|\btool type/i
+/** A refusal of one member or feature, which another API may refuse as well; not a model's name. */
+const OF_FEATURE =
+  /(?<![\w-])(?:parameter|argument|param|field|property|tools?|tool[_ ]\w+|functions?|function[- ]calling|images?|image_\w+|vision|audio|video|files?|pdf|stream(?:ing|ed)?|n ?[>=]|choices|temperature|top_p|stop|seed|logprobs|json_\w+|json|schemas?|response_format|structured outputs?|reasoning_effort|effort|system|developer|roles?)(?![\w-])/i
 
 const MISSING_STATUSES = new Set([404, 405, 501])
 const MISSING_PATH = /unexpected endpoint|invalid url|unknown (?:request )?(?:url|path)|method not allowed/i
@@ -72,18 +73,23 @@ const OTHERS: Record<WireName, readonly WireName[]> = {
   anthropic: ['chat', 'responses'],
 }
 
+/** True if the path is unknown there, and not the model. */
+function isMissingPath({ said = '', status }: ModelError): boolean {
+  const isMissing = MISSING_PATH.test(said) || (status !== undefined && MISSING_STATUSES.has(status))
+  return isMissing && !MISSING_OTHER.test(said)
+}
+
 /**
  * The wire that the refusal of a request over `asked` points to; undefined: it is about something
  * else.
  */
 export function wireAfter(error: unknown, asked: WireName, address: URL): WireName | undefined {
   if (!(error instanceof ModelError) || !CLASSES.includes(error.class)) return undefined
-  const { said = '', status } = error
+  const { said = '' } = error
   const named = OTHERS[asked].find((name) => isRecommended(said, name))
   if (named !== undefined) return named
-  if (isExcluded(said, asked) && !OF_PARAMETER.test(said)) return OTHERS[asked][0]
-  const isMissing = MISSING_PATH.test(said) || (status !== undefined && MISSING_STATUSES.has(status))
-  if (!isMissing || MISSING_OTHER.test(said)) return undefined
+  if (isExcluded(said, asked) && !OF_FEATURE.test(said)) return OTHERS[asked][0]
+  if (!isMissingPath(error)) return undefined
   if (asked !== 'chat') return 'chat'
   // A wrong address at an unknown host lacks the paths of all APIs.
   const suited = wireOfAddress(address)
@@ -103,7 +109,10 @@ export function withoutReplay(request: ModelRequest): ModelRequest {
 /** Classes that tell that an API or model is the wrong one, and not that the other one passes. */
 const FINAL: readonly ModelErrorClass[] = ['invalid_request', 'auth', 'protocol']
 
-/** The error after both wires failed; that of the second alone if it may pass or be mended. */
+/**
+ * The error after both wires failed: that of the second alone if it may pass or be mended, that of
+ * the first alone if the address has neither path.
+ */
 export function refusedByBoth(
   [first, second]: readonly [error: unknown, error: unknown],
   [from, to]: readonly [WireName, WireName],
@@ -112,12 +121,12 @@ export function refusedByBoth(
 ): unknown {
   if (!(first instanceof ModelError) || !(second instanceof ModelError)) return second
   if (!FINAL.includes(second.class)) return second
+  if (isMissingPath(first) && isMissingPath(second)) return first
   const told = ([name, { status, said, message }]: [WireName, ModelError]): string => {
     const code = status === undefined ? '' : ` (${status})`
     return `${API_NAMES[name]}${code}: ${(said ?? message).replace(/[.\s]+$/, '')}.`
   }
-  const place =
-    setIn === 'page' ? 'under Settings → Models' : 'with `wire` under `models` in the configuration file'
+  const place = setIn === 'page' ? 'under Settings → Models' : 'in the configuration'
   return new ModelError(
     second.class,
     `The model provider refused "${model}" over both APIs that were tried. ${told([from, first])} ${told([to, second])} Check the model’s name, or choose its API ${place}.`,
