@@ -133,6 +133,21 @@ export function withRequestId(error: ModelError, requestId: string | undefined):
   return error
 }
 
+/** The address of the endpoint, by the place where it is set. */
+export function addressIn(setIn: SetIn | undefined): string {
+  return setIn === 'page' ? 'its address under Settings → Models' : 'OPENAI_BASE_URL'
+}
+
+/** An answer of something else than the API that was asked. `what`: the answer. */
+export function foreignAnswer(
+  what: string,
+  setIn: SetIn | undefined,
+  ending = ': it usually ends in /v1',
+): ModelError {
+  const message = `The model provider answered with ${what}. Check ${addressIn(setIn)}${ending}.`
+  return modelError('protocol', message)
+}
+
 /** A failure of our own finding, with the verdict of its class. */
 export function modelError(errorClass: ModelErrorClass, message: string, cause?: unknown): ModelError {
   return new ModelError(errorClass, message, { retryable: RETRYABLE[errorClass], cause })
@@ -171,7 +186,7 @@ function sentence(errorClass: ModelErrorClass, failure: ProviderFailure, context
       return `The model made a tool call that its provider could not read${status}${said}`
     case 'invalid_request':
       if (OF_TEMPLATE.test(failure.message))
-        return `The model server cannot make a prompt of the request${status}. Check the prompt template of "${context.model}", and OPENAI_BASE_URL, which may lack /v1${said}`
+        return `The model server cannot make a prompt of the request${status}. Check the prompt template of "${context.model}", and ${addressIn(context.setIn)}, which may lack /v1${said}`
       return failure.status === 404 || failure.status === 405 || UNKNOWN_PATH.test(failure.message)
         ? `The model provider at ${context.baseUrl} does not know this address or the model "${context.model}"${status}. ${context.setIn === 'page' ? 'Check its address (it usually ends in /v1) and the name of the model under Settings → Models' : 'Check OPENAI_BASE_URL (it usually ends in /v1) and OPENAI_MODEL'}${said}`
         : `The model provider refused the request${status}${said}`

@@ -1,6 +1,6 @@
 /** Events, or a whole body, and what they mean for the answer. */
 import { mapExactNumbers, mayChange, stringifyExactly } from '@sandlot/shared/base/exact-numbers'
-import { type ErrorContext, modelError, toModelError } from './errors.ts'
+import { type ErrorContext, foreignAnswer, toModelError } from './errors.ts'
 import { failureInChunk, failureOfResponse, waitFromWords } from './failure.ts'
 import { deeperThan, isObject, JsonScanner, parseExactJson, parseJson } from './json.ts'
 import { ModelError } from './model.ts'
@@ -106,7 +106,8 @@ export class EventReader {
       return
     }
     this.readChunk(parsed.value, '')
-    this.#answer.checkWhole(Array.isArray(parsed.value) ? parsed.value[0] : parsed.value)
+    const whole: unknown = Array.isArray(parsed.value) ? parsed.value[0] : parsed.value
+    this.#answer.checkWhole(whole, this.#context.setIn)
     this.done = true
   }
 }
@@ -119,10 +120,7 @@ function webPage(text: string, context: ErrorContext): ModelError {
   const status = /<title>\s*([45]\d\d)\b/i.exec(text)?.[1]
   if (status !== undefined)
     return toModelError(failureOfResponse(Number(status), new Headers(), text), context)
-  return modelError(
-    'protocol',
-    'The model provider answered with a web page. Check OPENAI_BASE_URL: it usually ends in /v1.',
-  )
+  return foreignAnswer('a web page', context.setIn)
 }
 
 function isData({ event, data }: SseEvent): boolean {

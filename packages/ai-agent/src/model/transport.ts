@@ -3,7 +3,14 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
-import { type ErrorContext, modelError, toModelError, withRequestId } from './errors.ts'
+import {
+  type ErrorContext,
+  type SetIn,
+  addressIn,
+  modelError,
+  toModelError,
+  withRequestId,
+} from './errors.ts'
 import { failureOfResponse } from './failure.ts'
 import { type ReadBody, httpPost } from './http-post.ts'
 import type { JsonObject } from './json.ts'
@@ -74,7 +81,7 @@ export function createTransport(
     if (/[^\u0021-\u007e]/.test(apiKey)) {
       throw modelError(
         'auth',
-        'OPENAI_API_KEY has a space, line end or other character that no key has. Set it again.',
+        `${context.setIn === 'page' ? 'The API key' : 'OPENAI_API_KEY'} has a space, line end or other character that no key has. Set it again.`,
       )
     }
     // Encoded here, so that the digest is of the bytes that go out.
@@ -93,7 +100,9 @@ export function createTransport(
         throw modelError('protocol', 'The model provider sent an answer without a body.')
       return { read, requestId, requestDigest: createHash('sha256').update(text).digest('hex') }
     } catch (error) {
-      throw error instanceof ModelError ? error : transportError(error, baseUrl, options.inContainer)
+      throw error instanceof ModelError
+        ? error
+        : transportError(error, baseUrl, options.inContainer, context.setIn)
     } finally {
       clearTimeout(timer)
     }
@@ -156,7 +165,12 @@ export function insideContainer(): boolean {
  * The typed error of a transport failure: `stream_interrupted` if the connection broke, else
  * `unreachable`.
  */
-export function transportError(thrown: unknown, baseUrl: URL, inContainer: boolean): ModelError {
+export function transportError(
+  thrown: unknown,
+  baseUrl: URL,
+  inContainer: boolean,
+  setIn?: SetIn,
+): ModelError {
   const code = codeOf(thrown)
   if (BROKEN.has(code)) {
     return modelError(
@@ -169,7 +183,7 @@ export function transportError(thrown: unknown, baseUrl: URL, inContainer: boole
   const why = WORDS[code] ?? (code || rootMessage(thrown) || 'the connection failed')
   return modelError(
     'unreachable',
-    `Cannot reach the model at ${shownUrl(baseUrl)}: ${why}.${advice(baseUrl, inContainer)}`,
+    `Cannot reach the model at ${shownUrl(baseUrl)}: ${why}.${advice(baseUrl, inContainer, setIn)}`,
     thrown,
   )
 }
@@ -179,15 +193,15 @@ export function shownUrl(url: URL): string {
   return `${url.origin}${url.pathname.replace(/\/$/, '')}`
 }
 
-function advice(url: URL, inContainer: boolean): string {
+function advice(url: URL, inContainer: boolean, setIn: SetIn | undefined): string {
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const loopback = host === 'localhost' || host === '::1' || host === '0.0.0.0' || host.startsWith('127.')
   if (loopback && inContainer) {
     const instead = new URL(url)
     instead.hostname = 'host.docker.internal'
-    return ` Sandlot runs in a container, where ${host} is the container itself: set OPENAI_BASE_URL=${shownUrl(instead)} and let the model server listen on more than 127.0.0.1.`
+    return ` Sandlot runs in a container, where ${host} is the container itself: set ${addressIn(setIn)} to ${shownUrl(instead)}, and let the model server listen on more than 127.0.0.1.`
   }
-  return loopback ? ' Is the model server running?' : ' Check OPENAI_BASE_URL and the network.'
+  return loopback ? ' Is the model server running?' : ` Check ${addressIn(setIn)} and the network.`
 }
 
 /** The first system code in an error or its causes; of several addresses tried, the first one's. */

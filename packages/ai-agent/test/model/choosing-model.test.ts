@@ -171,6 +171,20 @@ test('another failure is not a reason, nor one after the answer has begun', asyn
   expect(paths()).toEqual(['chat/completions', 'chat/completions'])
 })
 
+test.each<WireName>(['chat', 'responses', 'anthropic'])(
+  'the address of an endpoint of the page is corrected in the page: %s',
+  async (wire) => {
+    const inPage = /^(?!.*OPENAI).*its address under Settings → Models/
+    for (const body of [{ hello: 'world' }, '<!DOCTYPE html><html></html>']) {
+      provider.add(errorAnswer(200, body))
+      await expect(say(model({ wire }, 'page'))).rejects.toThrow(inPage)
+    }
+    await provider.close()
+    const baseUrl = provider.baseUrl.replace('127.0.0.1', 'localhost')
+    await expect(say(model({ wire, baseUrl, inContainer: true }, 'page'))).rejects.toThrow(inPage)
+  },
+)
+
 test('an address of Anthropic is first asked over its own API', async () => {
   provider.add(
     errorAnswer(404, { type: 'error', error: { type: 'not_found_error', message: 'Not Found' } }),

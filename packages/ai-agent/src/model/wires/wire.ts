@@ -3,6 +3,7 @@
  * file; `index.ts` lists them.
  */
 import type { WireName } from '@sandlot/shared/account/models-api'
+import type { SetIn } from '../errors.ts'
 import type { JsonObject } from '../json.ts'
 import type { ModelAnswer, ModelChunk, ModelRequest } from '../model.ts'
 import type { Profile } from '../profiles.ts'
@@ -34,8 +35,11 @@ export interface AnswerReader {
    * arguments that are no text, whose numbers must keep their digits.
    */
   isPiece(chunk: unknown): boolean | 'exact'
-  /** Throws `ModelError` where a whole body, which was pushed, is no answer of this wire. */
-  checkWhole(body: unknown): void
+  /**
+   * Throws `ModelError` where a whole body, which was pushed, is no answer of this wire. `setIn`:
+   * see `ErrorContext`.
+   */
+  checkWhole(body: unknown, setIn: SetIn | undefined): void
   /** Hands out what was held back. Nothing follows. */
   end(): void
   /** The answer as it stands. */

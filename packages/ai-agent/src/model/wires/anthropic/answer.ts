@@ -1,6 +1,6 @@
 /** A whole answer, put together from the events of Messages (or from one whole message). */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
-import { modelError } from '../../errors.ts'
+import { type SetIn, foreignAnswer, modelError } from '../../errors.ts'
 import { finishReason } from '../../finish-words.ts'
 import { type JsonObject, isObject, member, numberMember, textMember } from '../../json.ts'
 import type { ModelAnswer, ModelCall, ModelChunk, ReplayItem } from '../../model.ts'
@@ -39,12 +39,9 @@ export class MessageReader implements AnswerReader {
     return member(chunk, 'error') === undefined && !isObject(delta['partial_json'])
   }
 
-  checkWhole(body: unknown): void {
+  checkWhole(body: unknown, setIn: SetIn | undefined): void {
     if (Array.isArray(member(body, 'content')) || member(body, 'type') === 'message') return
-    throw modelError(
-      'protocol',
-      'The model provider answered with JSON that is no message of the Messages API. Check OPENAI_BASE_URL.',
-    )
+    throw foreignAnswer('JSON that is no message of the Messages API', setIn, '')
   }
 
   push(chunk: JsonObject, event: string): void {

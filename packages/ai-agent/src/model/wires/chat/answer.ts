@@ -6,7 +6,7 @@ import { Increments, Reasoning } from './reasoning.ts'
 import { type JsonObject, isObject, member, numberMember, textMember } from '../../json.ts'
 import type { ModelAnswer, ModelChunk, ModelError } from '../../model.ts'
 import { type Profile, DEFAULT_PROFILE } from '../../profiles.ts'
-import { modelError } from '../../errors.ts'
+import { type SetIn, foreignAnswer, modelError } from '../../errors.ts'
 import type { AnswerReader } from '../wire.ts'
 import { type AnswerPiece, ThinkTags } from './think-tags.ts'
 
@@ -86,9 +86,9 @@ export class AnswerAssembler implements AnswerReader {
     return withCalls ? 'exact' : true
   }
 
-  checkWhole(body: unknown): void {
+  checkWhole(body: unknown, setIn: SetIn | undefined): void {
     const choices = member(body, 'choices')
-    if (!Array.isArray(choices) || choices.length === 0) throw withoutChoice(body)
+    if (!Array.isArray(choices) || choices.length === 0) throw withoutChoice(body, setIn)
   }
 
   push(chunk: unknown): void {
@@ -263,17 +263,14 @@ export class AnswerAssembler implements AnswerReader {
   }
 }
 
-function withoutChoice(whole: unknown): ModelError {
+function withoutChoice(whole: unknown, setIn: SetIn | undefined): ModelError {
   const isCompletion =
     member(whole, 'choices') !== undefined ||
     isObject(member(whole, 'usage')) ||
     textMember(whole, 'object')?.startsWith('chat.completion') === true
   return isCompletion
     ? modelError('provider_error', 'The model provider sent a completion without an answer.')
-    : modelError(
-        'protocol',
-        'The model provider answered with JSON that is no chat completion. Check OPENAI_BASE_URL: it usually ends in /v1.',
-      )
+    : foreignAnswer('JSON that is no chat completion', setIn)
 }
 
 /**

@@ -5,7 +5,7 @@
  * end. Of a call the whole item counts, in the latest form that can be read.
  */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
-import { modelError } from '../../errors.ts'
+import { type SetIn, foreignAnswer, modelError } from '../../errors.ts'
 import { finishReason } from '../../finish-words.ts'
 import { type JsonObject, isObject, member, numberMember, textMember } from '../../json.ts'
 import type { ModelAnswer, ModelCall, ModelChunk, ReplayItem } from '../../model.ts'
@@ -59,14 +59,11 @@ export class ResponseReader implements AnswerReader {
     )
   }
 
-  checkWhole(body: unknown): void {
+  checkWhole(body: unknown, setIn: SetIn | undefined): void {
     if (this.finished) return
     throw isResponse(body)
       ? modelError('provider_error', 'The model provider sent a response that has not ended.')
-      : modelError(
-          'protocol',
-          'The model provider answered with JSON that is no response of the Responses API. Check OPENAI_BASE_URL: it usually ends in /v1.',
-        )
+      : foreignAnswer('JSON that is no response of the Responses API', setIn)
   }
 
   push(chunk: JsonObject, event: string): void {
