@@ -74,8 +74,9 @@ export class MessageReader implements AnswerReader {
     const calls: ModelCall[] = []
     const items: ReplayItem[] = []
     const signed = this.#blocks.some(({ raw }) => textMember(raw, 'signature') !== undefined)
-    for (const block of this.#blocks) {
-      const last = block === this.#blocks.at(-1)
+    const blocks = this.#ordered()
+    for (const block of blocks) {
+      const last = block === blocks.at(-1)
       if (block.type === 'tool_use') {
         const { length } = calls
         const call = readCall(block, length, finish === 'length' && last)
@@ -96,6 +97,15 @@ export class MessageReader implements AnswerReader {
       usage: usageOf(this.#usage),
       ...(isPlain(items) ? {} : { replay: items }),
     }
+  }
+
+  /** In the order of their indices, where these tell them apart and texts are in it. */
+  #ordered(): readonly Block[] {
+    const byIndex = [...this.#byIndex].toSorted(([a], [b]) => a - b).map(([, block]) => block)
+    const texts = (blocks: readonly Block[]): Block[] => blocks.filter(({ type }) => type === 'text')
+    const [shown, numbered] = [texts(this.#blocks), texts(byIndex)]
+    const fits = byIndex.length === this.#blocks.length && shown.every((text, at) => text === numbered[at])
+    return fits ? byIndex : this.#blocks
   }
 
   /** The message as it begins, or a whole one; one that repeats what was streamed only counts. */
