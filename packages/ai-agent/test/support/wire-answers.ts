@@ -274,7 +274,7 @@ function messageBlocks({ thought = '', text = '', calls = [] }: NeutralAnswer): 
 
 function messageOf(answer: NeutralAnswer): Record<string, unknown> {
   const { finish, calls = [], usage } = answer
-  const { input = 10, output = 5, cached = 0 } = usage ?? {}
+  const { input = 10, output = 5, cached = 0, reasoning = 0 } = usage ?? {}
   const stopped = finish === 'length' ? 'max_tokens' : finish === undefined ? 'end_turn' : 'refusal'
   return {
     id: 'msg_1',
@@ -282,7 +282,12 @@ function messageOf(answer: NeutralAnswer): Record<string, unknown> {
     role: 'assistant',
     stop_reason: calls.length > 0 && finish === undefined ? 'tool_use' : stopped,
     stop_sequence: null,
-    usage: { input_tokens: input - cached, cache_read_input_tokens: cached, output_tokens: output },
+    usage: {
+      input_tokens: input - cached,
+      cache_read_input_tokens: cached,
+      output_tokens: output,
+      output_tokens_details: { thinking_tokens: reasoning },
+    },
   }
 }
 
@@ -295,11 +300,11 @@ const anthropic: WireAnswers = {
     const event = (type: string, members: object = {}): string =>
       `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`
     const blocks = messageBlocks({ ...answer, calls: calls.map((call) => ({ ...call, args: '{}' })) })
-    const pieces = (block: Record<string, unknown>): object[] => {
-      const { type, id } = block
+    const pieces = (block: Record<string, unknown>, index: number): object[] => {
+      const { type } = block
       if (type === 'text') return cut(word(block['text']), size).map((text) => ({ type: 'text_delta', text }))
       if (type === 'tool_use')
-        return cut(calls.find((call) => call.id === id)?.args ?? '', size).map((partial_json) => ({
+        return cut(calls[index - blocks.length + calls.length]?.args ?? '', size).map((partial_json) => ({
           type: 'input_json_delta',
           partial_json,
         }))
@@ -313,7 +318,7 @@ const anthropic: WireAnswers = {
         const begun = Object.entries({ ...block, ...empty }).filter(([name]) => name in block)
         return [
           event('content_block_start', { index, content_block: Object.fromEntries(begun) }),
-          ...pieces(block).map((delta) => event('content_block_delta', { index, delta })),
+          ...pieces(block, index).map((delta) => event('content_block_delta', { index, delta })),
           event('content_block_stop', { index }),
         ]
       }),
