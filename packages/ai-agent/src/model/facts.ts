@@ -37,19 +37,23 @@ interface ModelFacts {
  *   has its model's name. `:free` costs nothing at OpenRouter.
  * - Another public host: the vendor's own facts for Claude, GPT, Gemini and Grok, also after a path
  *   (`anthropic/…`). Open models have another price at every provider, so theirs is unknown.
+ * - A window that this misses: see `windowOfVendor`.
  */
 export function modelFacts(name: string, baseUrl: string): ModelFacts {
-  const { href, hostname } = new URL(baseUrl)
-  if (isPrivateHost(hostname) || !hostname.includes('.')) return {}
-  const { calcPrice, findProvider } = loadLibrary()
-  const providerId = findProvider({ providerApiUrl: href })?.id
-  if (providerId === 'openrouter' && name.endsWith(':free')) return { price: { input: 0, output: 0 } }
+  if (!isPublic(baseUrl)) return {}
+  const { calcPrice } = loadLibrary()
+  const providerId = findProviderId(baseUrl)
   const id =
     providerId === undefined || providerId === 'google' ? name.slice(name.lastIndexOf('/') + 1) : name
   const lookup = (timestamp?: Date) => calcPrice({}, id, { providerId, timestamp })
   const found = lookup()
   const soldAlone = SOLE_VENDORS.has(found?.provider.id ?? '') && !NOT_THEIRS.test(id)
-  if (found === null || (providerId === undefined && !soldAlone)) return {}
+  if (providerId === undefined && !soldAlone) return {}
+  const contextWindow =
+    found?.model.context_window ?? windowOfVendor(name, providerId ?? found?.provider.id ?? '')
+  if (providerId === 'openrouter' && name.endsWith(':free'))
+    return { price: { input: 0, output: 0 }, contextWindow }
+  if (found === null) return { contextWindow }
   const { model, model_price } = found
   const price = priceFrom(model_price)
   const changes = Array.isArray(model.prices)
@@ -57,8 +61,32 @@ export function modelFacts(name: string, baseUrl: string): ModelFacts {
     priceFrom(lookup(new Date(moment))?.model_price ?? model_price)
   return {
     price: price === undefined || !changes ? price : { ...price, at },
-    contextWindow: model.context_window,
+    contextWindow,
   }
+}
+
+function isPublic(baseUrl: string): boolean {
+  const { hostname } = new URL(baseUrl)
+  return !isPrivateHost(hostname) && hostname.includes('.')
+}
+
+function findProviderId(baseUrl: string): string | undefined {
+  return loadLibrary().findProvider({ providerApiUrl: new URL(baseUrl).href })?.id
+}
+
+/**
+ * Tokens of a model's window at its vendor, else at OpenRouter, which both name it; only where the
+ * vendor serves it, or OpenRouter, which goes to the vendor. Other hosts may serve less of it.
+ */
+function windowOfVendor(name: string, providerId: string): number | undefined {
+  const slash = name.lastIndexOf('/')
+  const vendor = providerId === 'openrouter' ? name.slice(0, Math.max(slash, 0)) : providerId
+  if (vendor === '') return undefined
+  const id = name.slice(slash + 1)
+  const { calcPrice } = loadLibrary()
+  const windowAt = (at: string, model: string): number | undefined =>
+    calcPrice({}, model, { providerId: at })?.model.context_window
+  return windowAt(vendor, id) ?? windowAt('openrouter', `${vendor}/${id}`)
 }
 
 /** The table's prices as ours. A price of each request, on top of its tokens, counts as unknown. */

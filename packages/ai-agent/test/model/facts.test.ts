@@ -98,6 +98,36 @@ test('a price for each request, on top of tokens, makes a price unknown; the win
   expect(modelFacts('claude-opus-4-5', ANTHROPIC).contextWindow).toBe(200_000)
 })
 
+test.each([
+  // The vendor's row has none: OpenRouter's for the vendor.
+  ['gemini-2.5-pro', GEMINI, 1_048_576],
+  ['models/gemini-3.1-pro-preview', GEMINI, 1_048_576],
+  ['google/gemini-2.5-pro', VERTEX, 1_048_576],
+  ['gemini-2.5-pro', RELAY, 1_048_576],
+  // OpenRouter's has none, or it has no row: the vendor's.
+  ['moonshotai/kimi-k2.5', OPENROUTER, 262_144],
+  ['minimax/minimax-m2', OPENROUTER, 204_800],
+  ['x-ai/grok-4', OPENROUTER, 256_000],
+  ['x-ai/grok-4.1-fast:free', OPENROUTER, 2_000_000],
+  // Its own comes first.
+  ['google/gemini-3.5-flash', OPENROUTER, 1_048_576],
+  ['gemini-3.5-flash', GEMINI, 1_000_000],
+  // Another host may serve less of an open model, and vendors' names are not mixed.
+  ['llama-3.3-70b-versatile', GROQ, undefined],
+  ['moonshotai/kimi-k2.5', 'https://api.together.xyz/v1', undefined],
+  ['kimi-k2.5', RELAY, undefined],
+  ['kimi-k2.5', OPENROUTER, undefined],
+  ['openai/kimi-k2.5', OPENROUTER, undefined],
+  ['gemini-2.5-pro', OPENAI, undefined],
+])('%s at %s holds %s tokens', (name, baseUrl, tokens) => {
+  expect(modelFacts(name, baseUrl).contextWindow).toBe(tokens)
+})
+
+test('the window of another row brings no price', () => {
+  expect(modelFacts('x-ai/grok-4', OPENROUTER)).toEqual({ contextWindow: 256_000 })
+  expect(modelFacts('gemini-2.5-pro', GEMINI).price?.input).toBe(1.25)
+})
+
 test('what is written to the cache has its price, and for an hour another', () => {
   expect(modelFacts('claude-opus-4-5', ANTHROPIC).price).toMatchObject({
     cached: 0.5,
