@@ -7,6 +7,8 @@ const ASSUMED = 32_000
 const LEAST = 1_000
 /** Milliseconds for which the first request waits for what the server says. */
 const PATIENCE_MS = 250
+/** The same where a provider publishes it: a chat would be compacted for an assumption. */
+const PUBLISHED_MS = 3_000
 /** Milliseconds between two questions, after the server has said something. */
 const AGAIN_MS = 60_000
 /** The same while it says nothing: doubled with each question, up to 11 minutes. */
@@ -18,8 +20,10 @@ interface WindowSources {
   set?: number | undefined
   /** Tokens, as published. */
   table?: number | undefined
-  /** Asks the server what it has loaded, where neither is given. */
+  /** Asks the server what it has loaded or lists, where neither is given. */
   ask?: (() => Promise<number | undefined>) | undefined
+  /** True if the server publishes it for all its customers: one answer holds. Default false. */
+  published?: boolean
   now?: () => number
 }
 
@@ -64,17 +68,17 @@ export class ContextWindow {
    * asked beside the request.
    */
   refresh(again = false): Promise<void> | undefined {
-    const { set, table, ask, now = Date.now } = this.#sources
+    const { set, table, ask, published = false, now = Date.now } = this.#sources
     if (ask === undefined || set !== undefined || table !== undefined) return undefined
-    const pause =
-      this.#said === undefined ? UNKNOWN_MS * 2 ** Math.min(this.#unknown, MOST_DOUBLED) : AGAIN_MS
+    const known = published ? Number.POSITIVE_INFINITY : AGAIN_MS
+    const pause = this.#said === undefined ? UNKNOWN_MS * 2 ** Math.min(this.#unknown, MOST_DOUBLED) : known
     const since = this.#askedAt === undefined ? Number.POSITIVE_INFINITY : Math.abs(now() - this.#askedAt)
     if (this.#asking === undefined && (again || since >= pause)) {
       const first = this.#askedAt === undefined
       this.#askedAt = now()
       const asking = ask().then((said) => this.#hear(said))
       this.#asking = asking
-      if (first) return soon(asking)
+      if (first) return soon(asking, published ? PUBLISHED_MS : PATIENCE_MS)
     }
     return undefined
   }
@@ -96,9 +100,9 @@ export class ContextWindow {
   }
 }
 
-async function soon(asking: Promise<void>): Promise<void> {
+async function soon(asking: Promise<void>, patienceMs: number): Promise<void> {
   const late = Promise.withResolvers<void>()
-  const timer = setTimeout(late.resolve, PATIENCE_MS)
+  const timer = setTimeout(late.resolve, patienceMs)
   await Promise.race([asking, late.promise])
   clearTimeout(timer)
 }

@@ -65,6 +65,11 @@ export function modelFacts(name: string, baseUrl: string): ModelFacts {
   }
 }
 
+/** True if prices are published for `baseUrl`: it is a public service, no server of one's own. */
+export function isKnownProvider(baseUrl: string): boolean {
+  return isPublic(baseUrl) && findProviderId(baseUrl) !== undefined
+}
+
 function isPublic(baseUrl: string): boolean {
   const { hostname } = new URL(baseUrl)
   return !isPrivateHost(hostname) && hostname.includes('.')

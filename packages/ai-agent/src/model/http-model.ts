@@ -4,7 +4,7 @@ import { type SilenceLimits, BodyReader, SseParser, SseTooLargeError, StartOfBod
 import { ContextWindow } from './context-window.ts'
 import { type ErrorContext, type SetIn, modelError, withRequestId } from './errors.ts'
 import { EventReader } from './event-reader.ts'
-import { modelFacts } from './facts.ts'
+import { isKnownProvider, modelFacts } from './facts.ts'
 import { type Model, type ModelAnswer, type ModelRequest, type Price, ModelError } from './model.ts'
 import { loadedWindow } from './loaded-window.ts'
 import { type Profile, profileFor } from './profiles.ts'
@@ -87,11 +87,14 @@ export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model
     context,
   })
   const about = { model: options.model, profile }
+  const isSet = options.contextWindow !== undefined
+  const isProvider = !isSet && isKnownProvider(baseUrl.href)
   const window = new ContextWindow({
     set: options.contextWindow,
-    table:
-      options.contextWindow === undefined ? modelFacts(options.model, baseUrl.href).contextWindow : undefined,
-    ask: () => loadedWindow(shownUrl(baseUrl), requestHeaders(baseUrl, apiKey, headers), options.model),
+    table: isSet ? undefined : modelFacts(options.model, baseUrl.href).contextWindow,
+    ask: () =>
+      loadedWindow(shownUrl(baseUrl), requestHeaders(baseUrl, apiKey, headers), options.model, isProvider),
+    published: isProvider,
   })
   /** Names of all that this endpoint refused: it is not sent again. */
   let refused: ReadonlySet<string> = new Set()

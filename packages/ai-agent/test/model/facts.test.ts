@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { modelFacts } from '../../src/model/facts.ts'
+import { isKnownProvider, modelFacts } from '../../src/model/facts.ts'
 import { costOf } from '../../src/model/prices.ts'
 
 const OPENAI = 'https://api.openai.com/v1'
@@ -126,6 +126,14 @@ test.each([
 test('the window of another row brings no price', () => {
   expect(modelFacts('x-ai/grok-4', OPENROUTER)).toEqual({ contextWindow: 256_000 })
   expect(modelFacts('gemini-2.5-pro', GEMINI).price?.input).toBe(1.25)
+})
+
+test('a provider is known by its public host', () => {
+  const known = [OPENAI, GEMINI, OPENROUTER, AZURE, GROQ, 'https://api.mistral.ai/v1'].map(isKnownProvider)
+  expect(known).not.toContain(false)
+  expect([RELAY, 'http://127.0.0.1:8000/v1', 'http://litellm:4000/v1'].map(isKnownProvider)).not.toContain(
+    true,
+  )
 })
 
 test('what is written to the cache has its price, and for an hour another', () => {

@@ -115,6 +115,173 @@ const SERVERS: [name: string, path: string, model: string, body: unknown, tokens
   ],
 ]
 
+/** The same of providers, which list what they serve. */
+const PROVIDERS: typeof SERVERS = [
+  [
+    // https://openrouter.ai/docs/api, `ModelsListResponse` and `TopProviderInfo`
+    'OpenRouter',
+    '/v1/models',
+    'openai/gpt-4',
+    {
+      data: [
+        { id: 'openai/gpt-4-turbo', context_length: 128_000, top_provider: null },
+        {
+          id: 'openai/gpt-4',
+          canonical_slug: 'openai/gpt-4',
+          name: 'GPT-4',
+          created: 1_692_901_234,
+          pricing: { prompt: '0.00003', completion: '0.00006', request: '0', image: '0' },
+          context_length: 8_192,
+          architecture: { modality: 'text->text', tokenizer: 'GPT', instruct_type: 'chatml' },
+          top_provider: { context_length: 8_192, max_completion_tokens: 4_096, is_moderated: true },
+          per_request_limits: null,
+          supported_parameters: ['temperature', 'top_p', 'max_tokens'],
+          default_parameters: null,
+        },
+      ],
+    },
+    8_192,
+  ],
+  [
+    // https://docs.together.ai/reference/models
+    'Together',
+    '/v1/models',
+    'Austism/chronos-hermes-13b',
+    [
+      {
+        id: 'Austism/chronos-hermes-13b',
+        object: 'model',
+        created: 1_692_896_905,
+        type: 'chat',
+        display_name: 'Chronos Hermes (13B)',
+        organization: 'Austism',
+        license: 'other',
+        context_length: 2_048,
+        pricing: { hourly: 0, input: 0.3, output: 0.3, base: 0, finetune: 0 },
+      },
+    ],
+    2_048,
+  ],
+  [
+    // https://console.groq.com/docs/api-reference#models, as the project MeUtils prints it
+    'Groq',
+    '/v1/models',
+    'llama-3.1-8b-instant',
+    {
+      object: 'list',
+      data: [
+        { id: 'gemma2-9b-it', object: 'model', owned_by: 'Google', active: true, context_window: 8_192 },
+        {
+          id: 'llama-3.1-8b-instant',
+          created: 1_693_721_698,
+          object: 'model',
+          owned_by: 'Meta',
+          active: true,
+          context_window: 131_072,
+          public_apps: null,
+        },
+      ],
+    },
+    131_072,
+  ],
+  [
+    // https://docs.mistral.ai/api, `BaseModelCard`, with the values of mistral-medium-2508
+    'Mistral',
+    '/v1/models',
+    'mistral-medium-latest',
+    {
+      object: 'list',
+      data: [
+        {
+          id: 'mistral-medium-latest',
+          object: 'model',
+          created: 1_766_520_693,
+          owned_by: 'mistralai',
+          capabilities: { completion_chat: true, function_calling: true, vision: true },
+          name: 'mistral-medium-2508',
+          description: 'Update on Mistral Medium 3 with improved capabilities.',
+          max_context_length: 131_072,
+          aliases: ['mistral-medium-2508', 'mistral-medium'],
+          deprecation: null,
+          default_model_temperature: 0.3,
+          type: 'base',
+        },
+      ],
+    },
+    131_072,
+  ],
+  [
+    // https://platform.claude.com/docs/en/api/models/list
+    'Anthropic',
+    '/v1/models',
+    'claude-opus-4-8',
+    {
+      data: [
+        {
+          type: 'model',
+          id: 'claude-opus-4-8',
+          display_name: 'Claude Opus 4.8',
+          max_input_tokens: 1_000_000,
+          max_tokens: 128_000,
+          capabilities: { effort: { supported: true } },
+        },
+      ],
+      has_more: false,
+    },
+    1_000_000,
+  ],
+]
+
+test.each(PROVIDERS)('%s lists it', async (_, path, model, body, tokens) => {
+  provider.pages.set(path, body)
+  const listed = (name: string) => loadedWindow(provider.baseUrl, {}, name, true)
+  expect(await listed(model)).toBe(tokens)
+  expect(await listed(`${model}:nitro`)).toBe(tokens)
+  expect(await listed('another')).toBeUndefined()
+})
+
+test('the smallest of what is listed counts, and what a server of one’s own has loaded before it', async () => {
+  provider.pages.set('/v1/models', {
+    data: [{ id: 'm', context_length: 1_048_576, top_provider: { context_length: 262_144 } }],
+  })
+  expect(await ask('m')).toBe(262_144)
+  provider.pages.set('/api/ps', { models: [{ name: 'm', context_length: 4_096 }] })
+  expect(await ask('m')).toBe(4_096)
+})
+
+/** Requests to a server for the window of a model: paths, each with the headers of its key. */
+async function askedFor(path: string, isProvider: boolean): Promise<[string, string | undefined, unknown][]> {
+  const seen: [string, string | undefined, unknown][] = []
+  const server = createServer(({ url = '', headers }, answer) => {
+    seen.push([url, headers.authorization, headers['x-goog-api-key']])
+    // https://discuss.ai.google.dev/t/list-models-shows-incomplete-invalid-response-for-gemma/73769
+    const name = url.startsWith('/v1beta/') ? 'models/gemini-2.0-flash-thinking-exp-1219' : undefined
+    answer.end(JSON.stringify({ name, inputTokenLimit: 1_048_576, outputTokenLimit: 65_536 }))
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const headers = { authorization: 'Bearer sk-test' }
+  const baseUrl = `http://127.0.0.1:${portOf(server)}${path}`
+  const tokens = await loadedWindow(baseUrl, headers, 'models/gemini-3-pro', isProvider)
+  server.closeAllConnections()
+  server.close()
+  expect(tokens).toBe(path.startsWith('/v1beta/') ? 1_048_576 : undefined)
+  return seen
+}
+
+test('a provider is asked for its list alone; Gemini for the model, in its own words', async () => {
+  expect(await askedFor('/v1', true)).toEqual([['/v1/models', 'Bearer sk-test', undefined]])
+  expect(await askedFor('/openai/v1', true)).toEqual([['/openai/v1/models', 'Bearer sk-test', undefined]])
+  expect(await askedFor('/v1beta/openai', true)).toEqual([
+    ['/v1beta/models/gemini-3-pro', undefined, 'sk-test'],
+  ])
+  expect((await askedFor('/v1', false)).map(([path]) => path).toSorted()).toEqual([
+    '/api/ps',
+    '/api/v0/models',
+    '/props?model=models%2Fgemini-3-pro&autoload=false',
+    '/v1/models',
+  ])
+})
+
 test.each(SERVERS)('%s', async (_, path, model, body, tokens) => {
   provider.pages.set(path, body)
   expect(await ask(model)).toBe(tokens)
@@ -196,6 +363,21 @@ describe('the order', () => {
     expect(await again(32_768)).toBe(4_096)
     expect(await again(undefined)).toBe(4_096)
     expect(await again(16_384)).toBe(16_384)
+  })
+
+  test('what a provider lists is waited for, and asked for once', async () => {
+    let time = 0
+    let asked = 0
+    const late = async (): Promise<number> => {
+      asked++
+      await new Promise((resolve) => void setTimeout(resolve, 500))
+      return 131_072
+    }
+    const window = new ContextWindow({ ask: late, published: true, now: () => time })
+    await window.refresh()
+    expect([window.tokens, window.from]).toEqual([131_072, 'server'])
+    time += 86_400_000
+    expect([window.refresh(), asked]).toEqual([undefined, 1])
   })
 
   test('a server that says nothing is asked ever less, and a slow one holds up nothing for long', async () => {
