@@ -168,7 +168,7 @@ function sessionParts(config: AgentConfig, log: Log, leaving: AbortSignal, parts
     models,
     system: SYSTEM_PROMPT,
     tools: offeredToolsOf((...asked) => clientServers.toolsOf(...asked), offer),
-    instructions: instructionsOf(config, stores, sandboxes),
+    instructions: instructionsOf(config, stores, sandboxes, log),
     runCalls: parts.runCalls,
     sandbox: (userId, signal, waiting) => sandboxQueue.acquire(userId, signal, waiting),
     pollJobs: pollJobs(sandboxes),
@@ -198,6 +198,7 @@ function instructionsOf(
   config: AgentConfig,
   { store, personal, rules }: AgentStores,
   sandboxes: PersonSandboxes,
+  log: Log,
 ): NonNullable<SessionParts['instructions']> {
   return (userId, sessionId) =>
     instructionsFor(userId, {
@@ -211,6 +212,7 @@ function instructionsOf(
         rows: store.instructions,
         rulesOf: (id) => rules.of(id),
         now: Date.now,
+        log,
       },
     })
 }

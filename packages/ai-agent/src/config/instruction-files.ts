@@ -5,6 +5,7 @@
 import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
 import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
+import { messageOf } from '@sandlot/shared/base/errors'
 import { parseJson } from '@sandlot/shared/base/json'
 import {
   type InstructionFile,
@@ -16,6 +17,7 @@ import type { InstructionRows } from '@sandlot/storage/people/instructions'
 import { z } from 'zod'
 import { fileProblem } from '../approval/engine.ts'
 import { INSTRUCTION_FILES } from '../approval/files.ts'
+import type { Log } from '../log.ts'
 import { binaryKind } from '../tools/workspace-files.ts'
 
 /** Bytes of all texts together, and of each stored one. */
@@ -47,29 +49,36 @@ interface Found extends Omit<InstructionFile, 'given'> {
 export interface WorkspaceSources {
   /** The user's sandbox if it runs or is paused; undefined rather than starting one. */
   awake: (userId: string) => Promise<Sandbox | undefined>
-  rows: Pick<InstructionRows, 'files' | 'putFiles'>
+  rows: Pick<InstructionRows, 'files' | 'changeFiles'>
   rulesOf: (userId: string) => Promise<readonly Rule[]>
   now: () => number
+  log: Pick<Log, 'warn'>
 }
 
 /**
  * The files for a chat in `folder` (relative to the workspace, '' for itself), root first, as
  * titled texts and as a description for people. A file that cannot be read now has its last text,
- * as all have when the sandbox does not run or answer.
+ * as all have when the sandbox does not run or answer. Logs a failure of the stored texts.
  */
 export async function readInstructionFiles(
   userId: string,
   folder: Promise<string>,
   sources: WorkspaceSources,
 ): Promise<{ sections: readonly (readonly [string, string])[]; files: InstructionFile[] }> {
-  const { rows, now } = sources
+  const { rows, now, log } = sources
+  const warn = (error: unknown): void =>
+    log.warn({ userId, error: messageOf(error) }, 'the stored texts of instruction files cannot be used')
   const [stored, folders, readings] = await Promise.all([
-    rows.files(userId).then(parseStored),
+    rows.files(userId).then(parseStored, (error: unknown) => {
+      warn(error)
+      return parseStored('')
+    }),
     folder.then(foldersDownTo),
     orTimeout(readAll(userId, folder, sources), PATIENCE_MS, undefined),
   ])
-  if (readings !== undefined && renewStored(stored, readings, now()))
-    await rows.putFiles(userId, JSON.stringify([...stored.values()].slice(-MAX_STORED)), now())
+  const at = now()
+  if (readings !== undefined && renewStored(stored, readings, at))
+    await rows.changeFiles(userId, at, (files) => renewed(files, readings, at)).catch(warn)
   const found = folders.flatMap((place): Found[] => {
     const before = stored.get(place)
     if (readings === undefined) return before === undefined ? [] : [before]
@@ -95,6 +104,13 @@ function folderOf(path: string): string {
 function foldersDownTo(folder: string): string[] {
   const names = folder === '' ? [] : folder.split('/')
   return ['', ...names.map((_, index) => names.slice(0, index + 1).join('/'))]
+}
+
+/** The stored texts as JSON with these readings, also where another prompt has stored others. */
+function renewed(json: string, readings: ReadonlyMap<string, Reading>, now: number): string {
+  const stored = parseStored(json)
+  renewStored(stored, readings, now)
+  return JSON.stringify([...stored.values()].slice(-MAX_STORED))
 }
 
 /** Updates `stored`, the longest unread text first. True when that must be stored. */

@@ -53,6 +53,7 @@ test('its instructions come after one’s own', async () => {
       rows: core.store.instructions,
       rulesOf: async () => [],
       now: Date.now,
+      log: { warn: () => undefined },
     },
   })
   expect(told.text).toMatch(

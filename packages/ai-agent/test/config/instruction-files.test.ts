@@ -23,12 +23,14 @@ const AS_READ = 'as read at 2026-11-29T09:00:00.000Z'
 
 let local: LocalSandboxes
 let store: SessionStore
+let closed: SessionStore
 let sandbox: Sandbox
 /** Times at which requests were sent. */
 let exchanges = 0
 let sending = false
 let now = AT
 let rules: Rule[] = []
+let warned: unknown[] = []
 
 beforeAll(async () => {
   const passing = (piece: Buffer): Buffer => {
@@ -39,25 +41,30 @@ beforeAll(async () => {
   }
   const idle = { pauseAfterMs: 400, stopAfterMs: 0 }
   local = await openLocalSandboxes({ idle }, passing, true)
-  store = await openSessionStore(join(fileFolder('instruction-files'), 'sessions.db'))
+  const folder = fileFolder('instruction-files')
+  store = await openSessionStore(join(folder, 'sessions.db'))
+  closed = await openSessionStore(join(folder, 'closed.db'))
+  await closed.close()
 }, 60_000)
 afterAll(async () => {
   await local.dispose()
   await store.close()
 })
 beforeEach(async () => {
-  await store.instructions.putFiles(USER, '', AT)
+  await store.instructions.changeFiles(USER, AT, () => '')
   sandbox = await emptySandbox(local, USER)
   now = AT
   rules = []
+  warned = []
 })
 
 interface Change {
   folder?: string
   awake?: () => Promise<Sandbox | undefined>
+  rows?: SessionStore['instructions']
 }
 
-function read({ folder, awake }: Change = {}) {
+function read({ folder, awake, rows }: Change = {}) {
   const project: Project | undefined =
     folder === undefined
       ? undefined
@@ -68,9 +75,10 @@ function read({ folder, awake }: Change = {}) {
     project: Promise.resolve(project),
     workspace: {
       awake: awake ?? ((userId) => local.sandboxes.connected(userId)),
-      rows: store.instructions,
+      rows: rows ?? store.instructions,
       rulesOf: async () => rules,
       now: () => now,
+      log: { warn: (fields) => warned.push(fields) },
     },
   })
 }
@@ -265,6 +273,22 @@ describe('without a reading', () => {
     expect((await read()).files).toEqual([])
     await local.sandboxes.stop(USER)
     expect((await read()).files).toEqual([])
+  })
+
+  test('prompts at once in two projects each store their text', async () => {
+    await write('a/AGENTS.md', 'A.')
+    await write('b/AGENTS.md', 'B.')
+    await Promise.all([read({ folder: 'a' }), read({ folder: 'b' })])
+    await local.sandboxes.stop(USER)
+    const paths = async (folder: string) => (await read({ folder })).files?.map(({ path }) => path)
+    expect([await paths('a'), await paths('b')]).toEqual([['a/AGENTS.md'], ['b/AGENTS.md']])
+  })
+
+  test('stored texts that cannot be read or written are logged; what is read counts', async () => {
+    await write('AGENTS.md', 'One.')
+    expect((await read({ rows: closed.instructions })).text).toMatch(/One\.$/)
+    const warning = { userId: USER, error: expect.any(String) }
+    expect(warned).toEqual([warning, warning])
   })
 
   test('an unchanged text is stored once an hour', async () => {

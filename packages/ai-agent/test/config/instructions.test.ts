@@ -16,9 +16,10 @@ describe('the texts', () => {
     ofUser: async () => '',
     workspace: {
       awake: (userId) => local.sandboxes.connected(userId),
-      rows: { files: async () => '', putFiles: async () => undefined },
+      rows: { files: async () => '', changeFiles: async () => undefined },
       rulesOf: async () => [],
       now: Date.now,
+      log: { warn: () => undefined },
     },
     ...more,
   })

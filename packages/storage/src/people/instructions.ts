@@ -10,7 +10,8 @@ export interface InstructionRows {
   put(userId: string, text: string, at: number, audit?: NewAudit): Promise<void>
   /** Last texts of instruction files in the user's workspace, as JSON; empty: none. */
   files(userId: string): Promise<string>
-  putFiles(userId: string, files: string, at: number): Promise<void>
+  /** Replaces them by `change` of them. Changes of one user at once follow each other. */
+  changeFiles(userId: string, at: number, change: (files: string) => string): Promise<void>
 }
 
 export function storedInstructions(db: Kysely<SessionsSchema>): InstructionRows {
@@ -39,13 +40,23 @@ export function storedInstructions(db: Kysely<SessionsSchema>): InstructionRows 
         .executeTakeFirst()
       return row?.files ?? ''
     },
-    async putFiles(userId, files, at) {
-      await db
-        .insertInto('instructions')
-        .values({ user_id: userId, text: '', updated_at: at, files })
-        .onConflict((conflict) => conflict.column('user_id').doUpdateSet({ files }))
-        .execute()
-    },
+    changeFiles: (userId, at, change) =>
+      inTransaction(db, undefined, async (trx) => {
+        // The update of an existing row locks it until the end of the transaction.
+        const { files } = await trx
+          .insertInto('instructions')
+          .values({ user_id: userId, text: '', updated_at: at })
+          .onConflict((conflict) =>
+            conflict.column('user_id').doUpdateSet((row) => ({ files: row.ref('instructions.files') })),
+          )
+          .returning('files')
+          .executeTakeFirstOrThrow()
+        await trx
+          .updateTable('instructions')
+          .set({ files: change(files ?? '') })
+          .where('user_id', '=', userId)
+          .execute()
+      }),
   }
 }
 

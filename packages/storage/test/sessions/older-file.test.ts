@@ -117,7 +117,7 @@ test('from before instruction files: a text stays, has none, and can have some',
     const { instructions, close } = await openSessionStore(path)
     const both = async () => [await instructions.get('ann'), await instructions.files('ann')]
     expect(await both()).toEqual(['Be brief.', ''])
-    await instructions.putFiles('ann', '[]', 2)
+    await instructions.changeFiles('ann', 2, () => '[]')
     expect(await both()).toEqual(['Be brief.', '[]'])
     await close()
   } finally {

@@ -75,7 +75,7 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
         await store.rules.add(user, { ...rule, id: `r-${user}` })
         await store.secrets.put(user, secret)
         await store.instructions.put(user, 'Be brief.', AT)
-        await store.instructions.putFiles(user, '[]', AT)
+        await store.instructions.changeFiles(user, AT, () => '[]')
         await store.append('s', [message('x')], {
           notifications: [{ userId: user, kind: 'shared', ref: 'r' }],
         })
@@ -100,13 +100,23 @@ export function testSessionStore(name: string, open: () => Promise<OpenedStore>)
       const { instructions } = store
       const both = async () => [await instructions.get('ann'), await instructions.files('ann')]
       expect(await both()).toEqual(['', ''])
-      await instructions.putFiles('ann', '["a"]', AT)
+      await instructions.changeFiles('ann', AT, () => '["a"]')
       expect(await both()).toEqual(['', '["a"]'])
       await instructions.put('ann', 'Be brief.', AT)
-      await instructions.putFiles('ann', '["b"]', AT)
+      await instructions.changeFiles('ann', AT, () => '["b"]')
       expect(await both()).toEqual(['Be brief.', '["b"]'])
       await instructions.put('ann', '', AT)
       expect(await both()).toEqual(['', '["b"]'])
+    })
+
+    test('changes of workspace texts at once each start with the one before', async () => {
+      const { instructions } = store
+      const names = Array.from({ length: 20 }, (_, index) => String.fromCharCode(97 + index))
+      const add = (name: string) => instructions.changeFiles('ann', AT, (files) => files + name)
+      await Promise.all(names.map(add))
+      await Promise.all(names.map(add))
+      const stored = await instructions.files('ann')
+      expect(Array.from(stored).toSorted()).toEqual(names.flatMap((name) => [name, name]))
     })
 
     test('retention finds what is old, and takes outputs, images and usage alone', async () => {
