@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { messageOf } from '@sandlot/shared/base/errors'
-import { storableText } from '@sandlot/shared/base/storable-text'
+import { joinInstructions } from '@sandlot/shared/base/instruction-text'
 import { z } from 'zod'
 import type { Project } from '@sandlot/shared/chat/chats'
 import { type SessionEvent, makeSandlotEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
@@ -105,12 +105,7 @@ export async function instructionsFor(
       : [[`From the user, for the project “${stored.name}”`, ofProject(stored)] as const]),
     ...ofFiles,
   ] as const
-  const text = sections
-    .map(([title, said]) => [title, storableText(said.replaceAll('\r\n', '\n')).trim()] as const)
-    .filter(([, said]) => said !== '')
-    .map(([title, said]) => `${title}:\n\n${said}`)
-    .join('\n\n')
-  return { text, files }
+  return { text: joinInstructions(sections), files }
 }
 
 function ofProject({ folder, instructions: said }: Project): string {

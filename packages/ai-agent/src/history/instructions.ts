@@ -3,6 +3,7 @@
  * the first prompt, or of the last summary; a later change is a note in front of the message of its
  * prompt, so that a request begins with the one before it and the provider's cache serves.
  */
+import { CHANGED_TAG, withoutChangedTags } from '@sandlot/shared/base/instruction-text'
 import { withoutReadTimes } from '@sandlot/shared/chat/instruction-files'
 import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 
@@ -34,11 +35,16 @@ export class InstructionsFold {
   #firstPrompt: string | undefined
   /** The note for the next message: a command's prompt has none. */
   #waiting: InstructionsNote | undefined
+  #promptSeq = 0
+  /** Number of the event that began the first prompt with a note. */
+  #firstNote = Number.POSITIVE_INFINITY
 
   /** `last`: the message of the user with which the log ends so far, if it ends with one. */
   read(event: SandlotEvent, promptId: string | undefined, seq: number, last: Message | undefined): void {
-    if (event.type === 'prompt_started') this.#firstPrompt ??= promptId
-    else if (event.type === 'compacted' && event.summary !== '') {
+    if (event.type === 'prompt_started') {
+      this.#firstPrompt ??= promptId
+      this.#promptSeq = seq
+    } else if (event.type === 'compacted' && event.summary !== '') {
       this.inSystem = this.#now
       this.#waiting = undefined
     } else if (event.type === 'instructions') {
@@ -49,10 +55,17 @@ export class InstructionsFold {
       else {
         const text = noteText(before, event.text)
         const note = text === undefined ? undefined : { seq, before, text }
+        if (note !== undefined) this.#firstNote = Math.min(this.#firstNote, this.#promptSeq)
         if (message === undefined) this.#waiting = note
         else message.note = note
       }
     }
+  }
+
+  /** The text of a message as the model gets it. Where notes may be, it cannot pass for one. */
+  textOf({ seq, text, note }: Message & { seq: number; text: string }, compactedAt: number): string {
+    const own = seq < this.#firstNote ? text : withoutChangedTags(text)
+    return note !== undefined && note.seq > compactedAt ? `${note.text}\n\n${own}` : own
   }
 
   /** The note for the message that comes now. */
@@ -82,10 +95,10 @@ function noteText(before: string, now: string): string | undefined {
       ? 'None of them is in force any more.'
       : `In force are now, the one further up counting more:\n${parts.map((part) => `- ${headingOf(part)}`).join('\n')}`
   return [
-    '<instructions_changed>\nWhat you have been told for this work has changed. What is not repeated here stays as it was.',
+    `<${CHANGED_TAG}>\nWhat you have been told for this work has changed. What is not repeated here stays as it was.`,
     inForce,
     ...fresh,
-    '</instructions_changed>',
+    `</${CHANGED_TAG}>`,
   ].join('\n\n')
 }
 

@@ -77,7 +77,8 @@ export function modelMessages(
   const compaction = compactionOf(log)
   const { origin } = reader
   const to = origin !== undefined && isRefused(log, origin) ? { ...reader, refused: true } : reader
-  for (const item of retainedItems(items, compaction)) addItem(messages, item, compaction, to)
+  for (const item of retainedItems(items, compaction))
+    addItem(messages, item, { compaction, instructions }, to)
   return mends(log).some(({ origin }) => origin === undefined) ? plainHistory(messages) : messages
 }
 
@@ -118,11 +119,15 @@ function isOpen(turn: Turn): boolean {
   return turn.calls.some(({ outcome }) => outcome === undefined)
 }
 
-function addItem(messages: ModelMessage[], item: Item, compaction: Compaction, reader: Reader): void {
+function addItem(
+  messages: ModelMessage[],
+  item: Item,
+  { compaction, instructions }: { compaction: Compaction; instructions: InstructionsFold },
+  reader: Reader,
+): void {
   if (item.type === 'user') {
-    const { images, note } = item
-    const content =
-      note !== undefined && note.seq > compaction.at ? `${note.text}\n\n${item.text}` : item.text
+    const { images } = item
+    const content = instructions.textOf(item, compaction.at)
     messages.push({ role: 'user', content, ...(images.length === 0 ? {} : { images }) })
   } else if (item.type === 'end') {
     // The text that the user read in place of an answer, so that roles keep alternating and the
