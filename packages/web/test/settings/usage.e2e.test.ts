@@ -133,3 +133,16 @@ test.each(
     await warning.waitFor({ state: 'detached' })
   },
 )
+
+test('instruction files are listed where no answer was counted, too', async () => {
+  const log = new SessionLog()
+  log.prompt('How many are there?')
+  log.happened({ type: 'instructions', text: 'Count twice.', files: [{ path: 'AGENTS.md', bytes: 12 }] })
+  log.text('agent_message_chunk', 'There are seven.')
+  log.end('completed')
+  service.add('s_uncounted', 'Counting', log)
+  const page = await signedIn({ viewport: DESKTOP, sessionId: 's_uncounted' })
+  await page.getByRole('button', { name: 'Context use isn’t known' }).click()
+  const read = page.getByRole('region', { name: 'Workspace instructions' })
+  expect(await read.getByRole('listitem').allInnerTexts()).toEqual(['AGENTS.md\n12 B'])
+})

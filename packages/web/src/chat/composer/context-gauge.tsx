@@ -30,14 +30,15 @@ export function ContextGauge(props: {
   /** Null: not now. */
   onCompact: (() => void) | null
 }) {
-  const { context, spent, instructionFiles, budgets, onCompact } = props
+  const { instructionFiles, onCompact } = props
+  const context = props.context !== null && props.context.size > 0 ? props.context : null
   const host = useRef<HTMLDivElement>(null)
   const [open, setOpen] = useState(false)
-  if (context === null || context.size <= 0) return null
-  const share = Math.min(1, context.used / context.size)
+  if (context === null && instructionFiles.length === 0) return null
+  const share = context === null ? 0 : Math.min(1, context.used / context.size)
   const percent = Math.round(share * 100)
   const near = share >= NEAR
-  const words = `${percent} % of the model’s context is used`
+  const words = context === null ? 'Context use isn’t known' : `${percent} % of the model’s context is used`
   return (
     <div ref={host}>
       <Popover.Root open={open} onOpenChange={setOpen}>
@@ -66,20 +67,28 @@ export function ContextGauge(props: {
                   }}
                 />
               )}
-              <Rows title="This chat" rows={spentRows(spent)} />
-              {instructionFiles.length > 0 && <InstructionFiles files={instructionFiles} />}
-              {budgets.length > 0 && (
-                <Rows
-                  title="What is used of limits"
-                  rows={budgets.map((budget) => [budgetName(budget), budgetUse(budget)] as const)}
-                />
-              )}
-              <OwnUsageLink />
+              <Details {...props} />
             </Popover.Popup>
           </Popover.Positioner>
         </Popover.Portal>
       </Popover.Root>
     </div>
+  )
+}
+
+function Details({ spent, instructionFiles, budgets }: Parameters<typeof ContextGauge>[0]) {
+  return (
+    <>
+      <Rows title="This chat" rows={spentRows(spent)} />
+      {instructionFiles.length > 0 && <InstructionFiles files={instructionFiles} />}
+      {budgets.length > 0 && (
+        <Rows
+          title="What is used of limits"
+          rows={budgets.map((budget) => [budgetName(budget), budgetUse(budget)] as const)}
+        />
+      )}
+      <OwnUsageLink />
+    </>
   )
 }
 
@@ -106,14 +115,15 @@ function OwnUsageLink() {
   )
 }
 
-function Fullness(props: { context: NonNullable<Transcript['context']>; words: string; near: boolean }) {
+function Fullness(props: { context: Transcript['context']; words: string; near: boolean }) {
   const { context, words, near } = props
   return (
     <div>
       <Popover.Title className="text-sm font-semibold text-ink">{words}</Popover.Title>
       <p className="mt-0.5 text-xs">
-        About {tokenWords(context.used)} of {context.assumed ? 'an assumed ' : ''}
-        {tokenWords(context.size)} tokens.{' '}
+        {context === null
+          ? 'No answer in this chat came with a count of its tokens.'
+          : `About ${tokenWords(context.used)} of ${context.assumed ? 'an assumed ' : ''}${tokenWords(context.size)} tokens.`}{' '}
         {near
           ? 'Soon a summary takes the place of what is older; you can have it made now.'
           : 'When it is nearly full, a summary takes the place of what is older.'}
