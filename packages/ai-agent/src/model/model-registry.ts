@@ -9,10 +9,12 @@ import { randomText } from '@sandlot/shared/base/ids'
 import { type NewAudit, SANDLOT } from '@sandlot/shared/admin/audit'
 import {
   type Endpoint,
-  type EndpointView,
+  type EndpointRequest,
   type ModelPrice,
   type ModelsView,
   type WireName,
+  shownName,
+  splitAsking,
   wireName,
 } from '@sandlot/shared/account/models-api'
 import type { EndpointRecord, ModelEndpointRows } from '@sandlot/storage/people/model-endpoints'
@@ -51,6 +53,8 @@ interface ModelRegistryParts {
   now: () => number
   log: { warn(fields: object, message: string): void }
 }
+
+type EndpointChange = Omit<EndpointRequest, 'apiKey' | 'revision'>
 
 interface Added extends EndpointRecord {
   settings: readonly ModelSettings[]
@@ -124,7 +128,13 @@ export class ModelRegistry {
         price: price && shownPrice(price),
         wire: wireName.optional().parse(this.#configured[place]?.wire),
       })),
-      endpoints: this.#added.map(viewOf),
+      endpoints: this.#added.map(({ id, revision, endpoint, hasKey }) => ({
+        ...splitAsking(endpoint).plain,
+        id,
+        revision,
+        hasKey,
+      })),
+      asking: Object.fromEntries(this.#added.map(({ id, endpoint }) => [id, splitAsking(endpoint).asking])),
       knownPrices: Object.fromEntries(
         this.#added.flatMap(({ settings }) =>
           settings.flatMap(({ name, label = name, price }) =>
@@ -147,7 +157,7 @@ export class ModelRegistry {
    * administrator was faster or a model of this name is there already, and `bad_request`.
    */
   put(
-    endpoint: Endpoint,
+    change: EndpointChange,
     {
       id,
       revision,
@@ -160,6 +170,7 @@ export class ModelRegistry {
       const before = this.#added.find((one) => one.id === id)
       if (id !== undefined && before === undefined)
         throw new SandlotError('not_found', 'This endpoint no longer exists.')
+      const endpoint = withStored(change, before?.endpoint)
       this.#check(endpoint, before)
       const key = id ?? `e_${randomText(16)}`
       // A key is for the address that it was entered for, and goes nowhere else.
@@ -168,7 +179,7 @@ export class ModelRegistry {
       if (moved && before.hasKey)
         throw new SandlotError('bad_request', 'The address has changed. Enter the key again.')
       const line = audit?.(before?.endpoint)
-      const row = { id: key, revision: revision + 1, endpoint: withWires(endpoint, before?.endpoint) }
+      const row = { id: key, revision: revision + 1, endpoint }
       if (!(await rows.put(row, now(), line))) {
         await this.#read()
         throw new SandlotError('conflict', 'This endpoint has changed in the meantime. Load it again.')
@@ -179,10 +190,10 @@ export class ModelRegistry {
   }
 
   /** Silent where there is none. Prompts that run with its models go on with them. */
-  remove(id: string, audit?: NewAudit): Promise<void> {
+  remove(id: string, audit?: (before: Endpoint | undefined) => NewAudit): Promise<void> {
     return this.#inTurn(async () => {
       const { rows, secrets } = this.#parts
-      await rows.remove(id, audit)
+      await rows.remove(id, audit?.(this.#added.find((one) => one.id === id)?.endpoint))
       await secrets.remove(KEY_OWNER, id)
       await this.#read()
     })
@@ -193,15 +204,15 @@ export class ModelRegistry {
     return this.#inTurn(() => this.#read())
   }
 
-  /** Stores the wire over which a model has answered, with an entry in the audit log. */
+  /** Stores the wire over which a model has answered, by its shown name, and audits the change. */
   #storeSwitch(id: string, name: string, from: WireName, to: WireName): Promise<void> {
     this.#logSwitch(name, from, to)
     return this.#inTurn(async () => {
       const row = this.#added.find((one) => one.id === id)
-      const isStored = row?.endpoint.models.every((model) => model.name !== name || model.wire === to)
+      const isStored = row?.endpoint.models.every((model) => shownName(model) !== name || model.wire === to)
       if (row === undefined || isStored === true) return
       const models = row.endpoint.models.map((model) =>
-        model.name === name ? { ...model, wire: to } : model,
+        shownName(model) === name ? { ...model, wire: to } : model,
       )
       const facts = (api: WireName) => ({ model: name, api })
       const line: NewAudit = {
@@ -274,7 +285,7 @@ export class ModelRegistry {
         const store = (name: string) => (from: WireName, to: WireName) =>
           void this.#storeSwitch(record.id, name, from, to)
         const models =
-          same?.models ?? settings.map((one) => createModel(one, this.#parts, store(one.name), 'page'))
+          same?.models ?? settings.map((one) => createModel(one, this.#parts, store(shownName(one)), 'page'))
         return { ...record, settings, models, hasKey: apiKey !== '' }
       }),
     )
@@ -298,10 +309,6 @@ export class ModelRegistry {
     this.#last = turn.catch(() => undefined)
     return turn
   }
-}
-
-function viewOf({ id, revision, endpoint, hasKey }: Added): EndpointView {
-  return { ...endpoint, id, revision, hasKey }
 }
 
 function settingsOf(
@@ -345,16 +352,22 @@ function originOf({ baseUrl, apiKey, name }: ModelSettings, key: Uint8Array): st
 }
 
 /**
- * The endpoint with the wire of each model: the given one, else that of `before` at the same
- * address (rows of earlier versions have none, which means Chat Completions), else the one that
- * suits the address.
+ * The endpoint with what `change` leaves out: that of `before` at the same address (rows of earlier
+ * versions have no wire, which means Chat Completions), else the wire that suits the address.
  */
-function withWires(endpoint: Endpoint, before: Endpoint | undefined): Endpoint {
-  const suited = wireOfAddress(new URL(endpoint.baseUrl))
-  const known = before?.baseUrl === endpoint.baseUrl ? before.models : []
-  const models = endpoint.models.map((model) => {
-    const stored = known.find(({ name }) => name === model.name)
-    return { ...model, wire: model.wire ?? (stored === undefined ? suited : stored.wire) }
+function withStored(change: EndpointChange, before: Endpoint | undefined): Endpoint {
+  const suited = wireOfAddress(new URL(change.baseUrl))
+  const known = before?.baseUrl === change.baseUrl ? before.models : []
+  const models = change.models.map(({ wire, price, ...model }) => {
+    const same = known.filter(({ name }) => name === model.name)
+    const stored = same.find((one) => shownName(one) === shownName(model)) ?? same[0]
+    const cacheWrite = price?.cacheWrite === undefined ? stored?.price?.cacheWrite : price.cacheWrite
+    return {
+      ...model,
+      wire: wire === undefined && stored !== undefined ? stored.wire : (wire ?? suited),
+      streaming: model.streaming ?? stored?.streaming,
+      price: price && { ...price, cacheWrite: cacheWrite ?? undefined },
+    }
   })
-  return { ...endpoint, models }
+  return { ...change, models }
 }

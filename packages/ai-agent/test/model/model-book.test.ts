@@ -7,8 +7,14 @@ import { join } from 'node:path'
 import { type AnyMessage, PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
 import { EXT, type ModelsAsk } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
-import { type Endpoint, endpointTestResult, modelsView } from '@sandlot/shared/account/models-api'
+import {
+  type Endpoint,
+  type EndpointRequest,
+  endpointTestResult,
+  joinedModelsView,
+} from '@sandlot/shared/account/models-api'
 import { afterEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { metaOf } from '@sandlot/shared/chat/events'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { openAgent } from '../../src/agent/agent.ts'
@@ -65,7 +71,7 @@ async function start(data: string, env: Record<string, string> = {}) {
     lines,
     leave,
     ask,
-    view: async (what: ModelsAsk) => modelsView.parse(await ask(what)),
+    view: async (what: ModelsAsk) => joinedModelsView.parse(await ask(what)),
     tried: async (what: Omit<Extract<ModelsAsk, { do: 'test' }>, 'do'>) =>
       endpointTestResult.parse(await ask({ ...what, do: 'test' })),
     says: async (text: string, model?: string) => {
@@ -227,6 +233,75 @@ describe('an endpoint that is added', () => {
   })
 })
 
+/** `modelsView` of the version before the choice of the API, which refuses unknown members of models. */
+const oldPrice = z.strictObject({ input: z.number(), output: z.number(), cached: z.number().optional() })
+const oldModel = z.strictObject({
+  name: z.string(),
+  label: z.string().optional(),
+  contextWindow: z.int().optional(),
+  images: z.boolean().optional(),
+  price: oldPrice.optional(),
+})
+const oldView = z.object({
+  configured: z.array(z.object({ name: z.string(), address: z.string(), price: oldPrice.optional() })),
+  endpoints: z.array(
+    z.strictObject({
+      name: z.string(),
+      baseUrl: z.string(),
+      models: z.array(oldModel),
+      id: z.string(),
+      revision: z.int(),
+      hasKey: z.boolean(),
+    }),
+  ),
+  knownPrices: z.record(z.string(), oldPrice),
+  main: z.object({ name: z.string(), demo: z.boolean() }),
+})
+
+describe('settings of a model that the version before does not know', () => {
+  const price = { input: 1, output: 2 }
+  const models: Endpoint['models'] = [
+    { name: 'm', label: 'A', wire: 'responses', streaming: false, price: { ...price, cacheWrite: 4 } },
+    { name: 'm', label: 'B', wire: 'anthropic', price: { ...price, cacheWrite: 5 } },
+  ]
+  const ours: Endpoint = { name: 'Ours', baseUrl: 'http://127.0.0.1:1/v1', models }
+
+  test('are not in what a service of that version reads, and its changes leave them as they are', async () => {
+    const agent = await start(newFolder(), { OPENAI_MODEL: 'main', OPENAI_API_KEY: 'sk-x' })
+    const old = oldView.parse(await agent.ask(put(ours)))
+    const [{ id, revision, hasKey: _hasKey, ...endpoint } = { id: '' }] = old.endpoints
+    expect(endpoint).toEqual({
+      ...ours,
+      models: [
+        { name: 'm', label: 'A', price },
+        { name: 'm', label: 'B', price },
+      ],
+    })
+    const renamed = { ...ours, ...endpoint, name: 'Renamed' }
+    oldView.parse(await agent.ask(put(renamed, { id, revision: revision ?? 0 })))
+    expect((await agent.view({ do: 'list' })).endpoints).toMatchObject([{ name: 'Renamed', models }])
+  })
+
+  test('are unchanged where a request leaves them out, also with another label, and as at first where it says so', async () => {
+    const agent = await start(newFolder())
+    const id = (await agent.view(put(ours))).endpoints[0]?.id ?? ''
+    const change = async (revision: number, ...changed: EndpointRequest['models']) => {
+      const request = { name: 'Ours', baseUrl: ours.baseUrl, models: changed, id, revision }
+      return (await agent.view({ ...request, do: 'put' })).endpoints[0]?.models
+    }
+    const label = 'C'
+    expect(await change(1, { name: 'm', label, price }, { name: 'm', label: 'B', price })).toEqual([
+      { ...models[0], label },
+      models[1],
+    ])
+    const reset = { wire: null, streaming: true, price: { ...price, cacheWrite: null } }
+    expect(await change(2, { name: 'm', label, ...reset }, { name: 'other', label: 'B', price })).toEqual([
+      { name: 'm', label, wire: 'chat', streaming: true, price },
+      { name: 'other', label: 'B', wire: 'chat', price },
+    ])
+  })
+})
+
 describe('the API of a model', () => {
   const rowsOf = async (data: string) => {
     const store = await openSessionStore(join(data, 'sessions.db'))
@@ -284,7 +359,11 @@ describe('the API of a model', () => {
     const provider = await providerOf(ELSEWHERE, responsesAnswer('hello'), responsesAnswer('again'))
     const data = newFolder()
     const first = await start(data)
-    await first.view(put(endpointAt(provider.baseUrl, 'big', 'small'), { apiKey: KEY }))
+    const endpoint = endpointAt(provider.baseUrl, 'big', 'big')
+    const [one, other] = endpoint.models
+    if (one === undefined || other === undefined) throw new Error('no models')
+    const models = [one, { ...other, label: 'other' }]
+    await first.view(put({ ...endpoint, models }, { apiKey: KEY }))
     await first.says('hi')
     await expect
       .poll(async () => (await first.view({ do: 'list' })).endpoints[0])

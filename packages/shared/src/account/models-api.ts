@@ -39,7 +39,6 @@ const endpointModel = z.strictObject({
   /** It accepts images. */
   images: z.boolean().optional(),
   price: price.optional(),
-  /** Absent in a request: the stored one, or for a new model the one that suits the address. */
   wire: wireName.optional(),
   /** False: it sends whole answers only. */
   streaming: z.boolean().optional(),
@@ -59,12 +58,60 @@ export const endpoint = z.strictObject({
 })
 export type Endpoint = z.infer<typeof endpoint>
 
+/** Unique among the models of a deployment. */
+export function shownName({ name, label = name }: { name: string; label?: string | undefined }): string {
+  return label
+}
+
+/** Members of models that the previous version refuses. Unknown ones of the next are left out. */
+const asking = z.object({
+  wire: wireName.optional().catch(undefined),
+  streaming: z.boolean().optional().catch(undefined),
+  cacheWrite: dollars.optional().catch(undefined),
+})
+/** By the shown name of the model. */
+export const askings = z.record(z.string(), asking)
+type Askings = z.infer<typeof askings>
+
+/** The previous version refuses models with unknown members, so those are separate from `plain`. */
+export function splitAsking<T extends Endpoint>(whole: T): { plain: T; asking: Askings } {
+  const parts = whole.models.map(({ wire, streaming, price: rates, ...model }) => {
+    if (rates === undefined) return { model, asking: { wire, streaming } }
+    const { cacheWrite, ...known } = rates
+    return { model: { ...model, price: known }, asking: { wire, streaming, cacheWrite } }
+  })
+  return {
+    plain: { ...whole, models: parts.map(({ model }) => model) },
+    asking: Object.fromEntries(parts.map((part) => [shownName(part.model), part.asking])),
+  }
+}
+
+/** Reverses `splitAsking`. A model that has lost its price has no price of cache writes either. */
+export function joinAsking<T extends Endpoint>(plain: T, parts: Askings = {}): T {
+  const models = plain.models.map((model) => {
+    const { cacheWrite, ...rest } = parts[shownName(model)] ?? {}
+    return { ...rest, ...model, price: model.price && { cacheWrite, ...model.price } }
+  })
+  return { ...plain, models }
+}
+
+/**
+ * Absent `wire`, `streaming` and `cacheWrite` of a model at the same address are unchanged. `wire`
+ * null, or of a new model absent: the one that suits the address. `cacheWrite` null: as `input`.
+ */
+const changedModel = endpointModel.extend({
+  wire: wireName.nullish(),
+  price: price.extend({ cacheWrite: dollars.nullish() }).optional(),
+})
+
 /** `apiKey` absent: unchanged; null: none. */
 export const endpointRequest = endpoint.extend({
+  models: z.array(changedModel).min(1).max(100),
   apiKey: key.nullish(),
   /** The revision that was seen; 0 for a new one. */
   revision: z.int().nonnegative().default(0),
 })
+export type EndpointRequest = z.infer<typeof endpointRequest>
 
 const endpointView = endpoint.extend({ id: z.string(), revision: z.int(), hasKey: z.boolean() })
 export type EndpointView = z.infer<typeof endpointView>
@@ -84,12 +131,20 @@ export const modelsView = z.object({
   ),
   /** In the order in which they were added. */
   endpoints: z.array(endpointView),
+  /** Members that `splitAsking` takes out of `endpoints`, by their ids. */
+  asking: z.record(z.string(), askings).default({}),
   /** Known prices by display name, for endpoint models without a price of their own. */
   knownPrices: z.record(z.string(), price),
   /** The default of chats without a choice. */
   main: z.object({ name: z.string(), demo: z.boolean() }),
 })
 export type ModelsView = z.infer<typeof modelsView>
+
+/** `modelsView` with complete models in `endpoints`. */
+export const joinedModelsView = modelsView.transform((view) => ({
+  ...view,
+  endpoints: view.endpoints.map((one) => joinAsking(one, view.asking[one.id])),
+}))
 
 /** `id`: an existing endpoint, whose key is used unless one is given. */
 export const endpointTestRequest = z.strictObject({

@@ -1,6 +1,6 @@
 /** Model endpoints added by administrators: one row each. Their keys are secrets. */
 import type { NewAudit } from '@sandlot/shared/admin/audit'
-import { type Endpoint, endpoint } from '@sandlot/shared/account/models-api'
+import { type Endpoint, askings, endpoint, joinAsking, splitAsking } from '@sandlot/shared/account/models-api'
 import type { Kysely } from 'kysely'
 import { inChange } from '../audit/audit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
@@ -63,25 +63,15 @@ export function storedModelEndpoints(db: Kysely<SessionsSchema>): ModelEndpointR
   }
 }
 
-type Asking = Pick<Endpoint['models'][number], 'wire' | 'streaming'>
-
-/**
- * The previous version reads `endpoint` and refuses members that it does not know, so newer ones
- * are in `asking`, by the model's name. It leaves them as they are when it changes the row.
- */
-function columnsOf({ models, ...rest }: Endpoint): { endpoint: string; asking: string } {
-  const known = models.map(({ wire: _wire, streaming: _streaming, ...model }) => model)
-  const asking = models.map(({ name, wire, streaming }): [string, Asking] => [name, { wire, streaming }])
-  return {
-    endpoint: JSON.stringify({ ...rest, models: known }),
-    asking: JSON.stringify(Object.fromEntries(asking)),
-  }
+/** The previous version leaves `asking` as it is when it changes the row. */
+function columnsOf(value: Endpoint): { endpoint: string; asking: string } {
+  const { plain, asking } = splitAsking(value)
+  return { endpoint: JSON.stringify(plain), asking: JSON.stringify(asking) }
 }
 
 function endpointOf(row: { endpoint: string; asking: string | null }): Endpoint {
-  const { models, ...rest } = endpoint.parse(JSON.parse(row.endpoint))
-  const asking = new Map(Object.entries(JSON.parse(row.asking ?? '{}') as Record<string, Asking>))
-  return endpoint.parse({ ...rest, models: models.map((model) => ({ ...model, ...asking.get(model.name) })) })
+  const plain = endpoint.parse(JSON.parse(row.endpoint))
+  return row.asking === null ? plain : joinAsking(plain, askings.parse(JSON.parse(row.asking)))
 }
 
 export async function addModelAsking(db: Kysely<unknown>): Promise<void> {

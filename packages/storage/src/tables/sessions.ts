@@ -306,7 +306,7 @@ interface ModelEndpointsTable {
   id: string
   /** JSON. */
   endpoint: string
-  /** The API and the way of asking of its models, as JSON by name. Null: not known. */
+  /** Members of its models that `splitAsking` takes out, as JSON. Null: none. */
   asking: string | null
   /** From 1, grows with each change. */
   revision: number

@@ -129,7 +129,8 @@ test('from before the choice of the API: an endpoint has none, and what it gets 
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-older-'))
   try {
     const path = join(folder, 'sessions.db')
-    const models = [{ name: 'm' }, { name: 'n', label: 'N' }]
+    const price = { input: 1, output: 2 }
+    const models = [{ name: 'm' }, { name: 'm', label: 'N', price }]
     const endpoint = { name: 'Ours', baseUrl: 'https://api.openai.com/v1', models }
     const before = Object.entries(sessionsMigrations).filter(([name]) => name < '051')
     const old = await openWriter<SessionsSchema>(path, Object.fromEntries(before))
@@ -143,7 +144,7 @@ test('from before the choice of the API: an endpoint has none, and what it gets 
       ...endpoint,
       models: [
         { name: 'm', wire: 'responses' as const },
-        { name: 'n', label: 'N', streaming: false },
+        { name: 'm', label: 'N', streaming: false, price: { ...price, cacheWrite: 4 } },
       ],
     }
     await store.modelEndpoints.put({ id: 'e', revision: 2, endpoint: chosen }, 2)
@@ -162,6 +163,18 @@ test('from before the choice of the API: an endpoint has none, and what it gets 
       { id: 'e', revision: 3, endpoint: { ...chosen, name: 'Theirs' } },
     ])
     await last.close()
+
+    // The next version has another API, and knows more of the other model.
+    const next = await openWriter<SessionsSchema>(path, sessionsMigrations)
+    const asking = JSON.stringify({ m: { wire: 'newer' }, N: { streaming: false, newer: 1 } })
+    await next.db.updateTable('model_endpoints').set({ asking }).execute()
+    await next.close()
+    const read = await openSessionStore(path)
+    expect((await read.modelEndpoints.all())[0]?.endpoint.models).toEqual([
+      { name: 'm' },
+      { name: 'm', label: 'N', streaming: false, price },
+    ])
+    await read.close()
   } finally {
     rmSync(folder, { recursive: true })
   }

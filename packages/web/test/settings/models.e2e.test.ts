@@ -95,6 +95,7 @@ test('what the environment configures is shown and not edited', async () => {
       },
     ],
     endpoints: [],
+    asking: {},
     knownPrices: {},
     main: { name: 'gpt-5', demo: false },
   }

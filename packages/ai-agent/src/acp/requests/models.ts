@@ -30,9 +30,12 @@ export function modelsRequests({ models: registry, log }: AcpServerParts): Exten
         }))
         log.info({ by: user.id, endpoint: endpoint.name }, 'an administrator changed a model endpoint')
       } else if (ask.do === 'remove') {
-        const before = registry.view.endpoints.find(({ id }) => id === ask.id)
-        const whom = { id: ask.id, name: before?.name }
-        await registry.remove(ask.id, { ...actorOf(user), what: 'endpoint_removed', whom, before })
+        await registry.remove(ask.id, (before) => ({
+          ...actorOf(user),
+          what: 'endpoint_removed',
+          whom: { id: ask.id, name: before?.name },
+          before,
+        }))
         log.info({ by: user.id, endpoint: ask.id }, 'an administrator removed a model endpoint')
       }
       return registry.view
