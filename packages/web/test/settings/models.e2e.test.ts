@@ -39,10 +39,10 @@ test.each(
   // The API that the test found is saved with the model.
   expect(await form.getByLabel('API', { exact: true }).inputValue()).toBe('responses')
   await form.getByLabel('Context window').fill('32000')
-  await form.getByLabel('Price of input').fill('0.5')
-  await form.getByLabel('Price of output').fill('2')
-  await form.getByLabel('Price of cached input').fill('0.05')
-  await form.getByLabel('Price of writing to the cache').fill('0.6')
+  await form.getByLabel('Input price', { exact: true }).fill('0.5')
+  await form.getByLabel('Output price').fill('2')
+  await form.getByLabel('Cached input price').fill('0.05')
+  await form.getByLabel('Cache write price').fill('0.6')
   expect(await lookAt(page, name)).toEqual([])
   await form.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Ollama answers from the next message on.').waitFor()
@@ -71,10 +71,21 @@ test.each(
   // An API that was found is that of one address.
   await change.getByLabel('Address').fill('http://127.0.0.1:11435/v1')
   await change.getByLabel('Address').fill('http://127.0.0.1:11434/v1')
+  await change.getByText('Label, context, images, prices, API').click()
+  const api = change.getByLabel('API', { exact: true })
+  expect(await api.inputValue()).toBe('')
+  // It is that of one model as well, and can be left to Sandlot again.
+  await api.selectOption('Responses')
+  await change.getByLabel('Model', { exact: true }).fill('qwen3.5')
+  expect(await api.inputValue()).toBe('')
+  await api.selectOption('Responses')
+  await api.selectOption('Automatic')
+  await change.getByLabel('Doesn’t support streaming').uncheck()
+  await change.getByLabel('Cache write price').fill('')
   await change.getByRole('button', { name: 'Save' }).click()
   await list.getByText('Ours').waitFor()
-  expect(service.endpoints.asked.at(-1)?.['models']).toEqual([
-    expect.not.objectContaining({ wire: expect.anything() }),
+  expect(service.endpoints.asked.at(-1)?.['models']).toMatchObject([
+    { name: 'qwen3.5', wire: null, streaming: true, price: { input: 0.5, cacheWrite: null } },
   ])
   // The key that is stored stays: it is not sent.
   expect(service.endpoints.asked.at(-1)).not.toHaveProperty('apiKey')

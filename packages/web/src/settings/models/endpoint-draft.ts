@@ -1,5 +1,5 @@
 /** A model of an endpoint as it is typed, and addresses that people need not look up. */
-import type { Endpoint, WireName } from '@sandlot/shared/account/models-api'
+import type { Endpoint, EndpointRequest, WireName } from '@sandlot/shared/account/models-api'
 
 interface Preset {
   id: string
@@ -23,8 +23,6 @@ export const PRESETS: readonly Preset[] = [
   { id: 'other', name: '', baseUrl: '' },
 ]
 
-type EndpointModel = Endpoint['models'][number]
-
 export interface ModelDraft {
   key: string
   name: string
@@ -32,15 +30,16 @@ export interface ModelDraft {
   /** Digits, or empty. */
   contextWindow: string
   images: boolean
-  /** Empty: Sandlot finds it. */
-  wire: WireName | ''
-  /** It cannot stream. */
-  whole: boolean
+  /** Null: Sandlot finds it. Undefined: unchanged. */
+  wire: WireName | null | undefined
+  /** Undefined: unchanged. */
+  streaming: boolean | undefined
   /** Dollars, or empty. */
   input: string
   output: string
   cached: string
-  cacheWrite: string
+  /** Undefined: unchanged. */
+  cacheWrite: string | undefined
 }
 
 export function emptyModel(): ModelDraft {
@@ -50,12 +49,12 @@ export function emptyModel(): ModelDraft {
     label: '',
     contextWindow: '',
     images: false,
-    wire: '',
-    whole: false,
+    wire: undefined,
+    streaming: undefined,
     input: '',
     output: '',
     cached: '',
-    cacheWrite: '',
+    cacheWrite: undefined,
   }
 }
 
@@ -65,9 +64,9 @@ export function draftOf({
   contextWindow,
   images = false,
   wire,
-  streaming = true,
+  streaming,
   price,
-}: EndpointModel): ModelDraft {
+}: Endpoint['models'][number]): ModelDraft {
   const text = (value: number | undefined) => (value === undefined ? '' : String(value))
   return {
     key: crypto.randomUUID(),
@@ -75,13 +74,18 @@ export function draftOf({
     label,
     contextWindow: text(contextWindow),
     images,
-    wire: wire ?? '',
-    whole: !streaming,
+    wire,
+    streaming,
     input: text(price?.input),
     output: text(price?.output),
     cached: text(price?.cached),
-    cacheWrite: text(price?.cacheWrite),
+    cacheWrite: price?.cacheWrite?.toString(),
   }
+}
+
+/** The draft for another model or address, where an API that was found may not work. */
+export function withoutApi(model: ModelDraft): ModelDraft {
+  return { ...model, wire: model.wire && null }
 }
 
 export function modelOf({
@@ -90,25 +94,26 @@ export function modelOf({
   contextWindow,
   images,
   wire,
-  whole,
+  streaming,
   input,
   output,
   cached,
   cacheWrite,
-}: ModelDraft): EndpointModel {
+}: ModelDraft): EndpointRequest['models'][number] {
   const typed = (text: string) => (text.trim() === '' ? undefined : Number(text))
   const [cost, gain] = [typed(input), typed(output)]
+  const written = cacheWrite === undefined ? undefined : (typed(cacheWrite) ?? null)
   return {
     name: name.trim(),
     label: label.trim() === '' ? undefined : label.trim(),
     contextWindow: typed(contextWindow),
     // Not ticked: as is known of a model of this name.
     images: images ? true : undefined,
-    wire: wire === '' ? undefined : wire,
-    streaming: whole ? false : undefined,
+    wire,
+    streaming,
     price:
       cost === undefined || gain === undefined
         ? undefined
-        : { input: cost, output: gain, cached: typed(cached), cacheWrite: typed(cacheWrite) },
+        : { input: cost, output: gain, cached: typed(cached), cacheWrite: written },
   }
 }

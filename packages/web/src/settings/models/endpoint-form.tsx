@@ -17,7 +17,7 @@ import { PasswordField } from '../../ui/password-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { useAttempt } from '../../lib/use-attempt.ts'
-import { type ModelDraft, draftOf, emptyModel, modelOf, PRESETS } from './endpoint-draft.ts'
+import { type ModelDraft, draftOf, emptyModel, modelOf, PRESETS, withoutApi } from './endpoint-draft.ts'
 
 export function EndpointForm(props: {
   /** Null: a new one. */
@@ -117,7 +117,7 @@ function useEndpointDraft(endpoint: EndpointView | null) {
     setDraft(({ models, ...now }) => ({
       ...now,
       // An API that was found is that of one address.
-      models: change.baseUrl === undefined ? models : models.map((model) => ({ ...model, wire: '' })),
+      models: change.baseUrl === undefined ? models : models.map(withoutApi),
       ...change,
     }))
   const [result, setResult] = useState<EndpointTestResult | null>(null)
@@ -134,8 +134,8 @@ function useEndpointDraft(endpoint: EndpointView | null) {
         apiKey: apiKey.trim() === '' ? undefined : apiKey.trim(),
         id: endpoint?.id,
         model: firstModelOf(draft) === '' ? undefined : firstModelOf(draft),
-        wire: first?.wire === '' ? undefined : first?.wire,
-        streaming: first?.whole === true ? false : undefined,
+        wire: first?.wire ?? undefined,
+        streaming: first?.streaming,
       })
       setResult(now)
       const { wire } = now
@@ -258,13 +258,13 @@ const MODEL_FIELDS: readonly (FieldProps & {
   {
     name: 'input',
     needs: 'output',
-    label: 'Price of input',
+    label: 'Input price',
     ...PRICE,
     hint: 'US dollars for a million tokens. Empty: the published price, if one is known.',
   },
-  { name: 'output', needs: 'input', label: 'Price of output', ...PRICE },
-  { name: 'cached', label: 'Price of cached input', ...PRICE, hint: 'Empty: as input.' },
-  { name: 'cacheWrite', label: 'Price of writing to the cache', ...PRICE, hint: 'Empty: as input.' },
+  { name: 'output', needs: 'input', label: 'Output price', ...PRICE },
+  { name: 'cached', label: 'Cached input price', ...PRICE, hint: 'Defaults to the input price.' },
+  { name: 'cacheWrite', label: 'Cache write price', ...PRICE, hint: 'Defaults to the input price.' },
 ]
 
 function ModelRow(props: {
@@ -290,7 +290,7 @@ function ModelRow(props: {
           maxLength={200}
           autoComplete="off"
           spellCheck={false}
-          onChange={({ target }) => set({ name: target.value })}
+          onChange={({ target }) => props.onChange({ ...withoutApi(model), name: target.value })}
         />
         {!props.alone && (
           <IconButton label={`Leave out ${named}`} onClick={props.onRemove}>
@@ -307,7 +307,7 @@ function ModelRow(props: {
             <Field
               key={name}
               {...field}
-              value={model[name]}
+              value={model[name] ?? ''}
               required={needs !== undefined && model[needs] !== ''}
               onChange={({ target }) => set({ [name]: target.value })}
             />
@@ -319,23 +319,20 @@ function ModelRow(props: {
               checked={model.images}
               onChange={({ target }) => set({ images: target.checked })}
             />
-            It reads images
+            Supports images
           </label>
           <Choice
             label="API"
-            value={model.wire}
-            options={[
-              ...(model.wire === '' ? [['', 'Automatic'] as const] : []),
-              ...wireName.options.map((wire) => [wire, API_NAMES[wire]] as const),
-            ]}
-            onChange={(value) => set({ wire: wireName.parse(value) })}
+            value={model.wire ?? ''}
+            options={[['', 'Automatic'], ...wireName.options.map((wire) => [wire, API_NAMES[wire]] as const)]}
+            onChange={(value) => set({ wire: value === '' ? null : wireName.parse(value) })}
           />
           <label className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
             <input
               type="checkbox"
               className="size-4 accent-accent"
-              checked={model.whole}
-              onChange={({ target }) => set({ whole: target.checked })}
+              checked={model.streaming === false}
+              onChange={({ target }) => set({ streaming: !target.checked })}
             />
             Doesn’t support streaming
           </label>
