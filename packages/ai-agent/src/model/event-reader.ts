@@ -12,7 +12,7 @@ import { ARGUMENTS_MEMBERS } from './arguments.ts'
 export class EventReader {
   readonly #answer: AnswerReader
   readonly #context: ErrorContext
-  /** `[DONE]` has come, or a whole JSON body. */
+  /** `[DONE]` has come, the last event of the protocol, or a whole JSON body. */
   done = false
   /** An event has come. */
   begun = false
@@ -30,6 +30,7 @@ export class EventReader {
     this.begun = true
     if (this.#readPiece(event)) return true
     this.#readOther(event)
+    this.done ||= this.#answer.over
     return isData(event)
   }
 

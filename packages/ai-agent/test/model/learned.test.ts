@@ -4,8 +4,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { WIRE_ANSWERS } from '../support/wire-answers.ts'
 import type { Model, ModelAnswer, ModelRequest } from '../../src/model/model.ts'
-import { createHttpModel } from '../../src/model/http-model.ts'
+import { WIRES, createHttpModel, readAnswer } from '../../src/model/http-model.ts'
+import type { ReadBody } from '../../src/model/http-post.ts'
+import { DEFAULT_PROFILE } from '../../src/model/profiles.ts'
+import { BodyReader } from '../../src/model/sse.ts'
 import type { HttpModelOptions } from '../../src/model/http-model.ts'
 import { errorAnswer, sse, startFakeProvider, textAnswer } from '../support/fake-provider.ts'
 import type { FakeProvider, Step } from '../support/fake-provider.ts'
@@ -140,6 +144,19 @@ describe('bug 18: what counts as progress', () => {
     })
   })
 })
+
+test.each(['responses', 'anthropic'] as const)(
+  'the last event of %s ends the answer, also where the connection stays open',
+  async (wire) => {
+    const bytes = Buffer.from(WIRE_ANSWERS[wire].events({ text: 'whole' }).join(''))
+    const read: ReadBody = (onBytes) =>
+      onBytes(bytes) ? Promise.resolve(undefined) : Promise.reject(new Error('it waits for more'))
+    const body = new BodyReader(read, new AbortController(), { idleMs: 60_000, progressMs: 60_000 })
+    const reader = WIRES[wire].reader(() => undefined, DEFAULT_PROFILE)
+    const answer = await readAnswer(body, { model: 'm', baseUrl: '', apiKey: '' }, reader)
+    expect(answer).toMatchObject({ text: 'whole', finish: 'stop' })
+  },
+)
 
 describe('limits of `fetch` itself', () => {
   const key = Symbol.for('undici.globalDispatcher.1')

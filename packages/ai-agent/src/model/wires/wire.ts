@@ -24,6 +24,8 @@ export interface AnswerReader {
   readonly finished: boolean
   /** It is finished, and nothing that has come since speaks against it. */
   readonly quiet: boolean
+  /** The protocol has nothing more to say, also where the connection stays open. */
+  readonly over: boolean
   /**
    * Adds a parsed event, or a whole body. Ignores what it does not know. Throws `ModelError` for a
    * failure that only this wire can tell. `event`: the name in the stream's `event:` line, empty

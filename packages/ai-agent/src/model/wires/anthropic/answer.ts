@@ -19,6 +19,7 @@ export class MessageReader implements AnswerReader {
   #thought = ''
   #finish: ModelAnswer['finish'] | undefined
   #wentOn = false
+  over = false
   readonly #usage: JsonObject = {}
 
   constructor(onPiece: (piece: ModelChunk) => void) {
@@ -57,6 +58,8 @@ export class MessageReader implements AnswerReader {
         this.#count(chunk['usage'])
         return this.#end(textMember(chunk['delta'], 'stop_reason') ?? textMember(chunk, 'stop_reason'))
       case 'message_stop':
+        // Before any reason for the end it came too early.
+        this.over = this.finished
         this.#finish ??= 'unknown'
         return
       default:

@@ -79,6 +79,9 @@ export class AnswerAssembler implements AnswerReader {
     return this.finished && !this.#wentOn
   }
 
+  /** Only `[DONE]` says so. */
+  readonly over = false
+
   isPiece(chunk: unknown): boolean | 'exact' {
     const delta = deltaIn(chunk)
     if (delta === undefined) return false

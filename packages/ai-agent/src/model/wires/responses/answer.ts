@@ -50,6 +50,10 @@ export class ResponseReader implements AnswerReader {
     return this.finished
   }
 
+  get over(): boolean {
+    return this.finished
+  }
+
   isPiece(chunk: unknown): boolean {
     return (
       isObject(chunk) &&
