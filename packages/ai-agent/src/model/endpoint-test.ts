@@ -10,7 +10,6 @@ import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import { boundedFetch } from '@sandlot/shared/node/safe-fetch'
 import { z } from 'zod'
 import { parseJson } from './json.ts'
-import { DEFAULT_PROFILE } from './profiles.ts'
 import { shownUrl } from './transport.ts'
 import { ModelError } from './model.ts'
 import { WIRES, createHttpModel } from './http-model.ts'
@@ -72,7 +71,7 @@ async function listModels(baseUrl: string, apiKey: string, signal: AbortSignal):
   const address = new URL(baseUrl)
   const wire = WIRES[wireOfAddress(address)]
   const headers = {
-    ...wire.otherHeaders?.(DEFAULT_PROFILE),
+    ...wire.otherHeaders?.({}, new Set()),
     ...(apiKey === '' ? {} : wire.headers(apiKey, address)),
   }
   // Anthropic has it next to its messages, below `/v1`, which an address may lack.

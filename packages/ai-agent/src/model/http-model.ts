@@ -5,6 +5,7 @@ import { ContextWindow } from './context-window.ts'
 import { type ErrorContext, type SetIn, modelError, withRequestId } from './errors.ts'
 import { EventReader } from './event-reader.ts'
 import { isKnownProvider, modelFacts } from './facts.ts'
+import type { JsonObject } from './json.ts'
 import { type Model, type ModelAnswer, type ModelRequest, type Price, ModelError } from './model.ts'
 import { loadedWindow } from './loaded-window.ts'
 import { type Profile, profileFor } from './profiles.ts'
@@ -68,10 +69,10 @@ export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model
     progressMs: streaming ? progressMs : Math.max(progressMs, WHOLE_ANSWER_MS),
   })
   const profile = profileFor(baseUrl, options.model, options.profile, wire.name)
-  const headers = {
-    ...wire.otherHeaders?.(profile),
+  const headersOf = (body: JsonObject, refused: BodyOptions['refused']): Record<string, string> => ({
+    ...wire.otherHeaders?.(body, refused),
     ...(apiKey === '' ? {} : wire.headers(apiKey, baseUrl)),
-  }
+  })
   const context: ErrorContext = {
     model: options.model,
     baseUrl: shownUrl(baseUrl),
@@ -82,7 +83,6 @@ export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model
     baseUrl,
     path: wire.path(baseUrl),
     apiKey,
-    headers,
     inContainer: options.inContainer ?? insideContainer(),
     context,
   })
@@ -92,8 +92,10 @@ export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model
   const window = new ContextWindow({
     set: options.contextWindow,
     table: isSet ? undefined : modelFacts(options.model, baseUrl.href).contextWindow,
-    ask: () =>
-      loadedWindow(shownUrl(baseUrl), requestHeaders(baseUrl, apiKey, headers), options.model, isProvider),
+    ask: () => {
+      const headers = requestHeaders(baseUrl, apiKey, headersOf({}, new Set()))
+      return loadedWindow(shownUrl(baseUrl), headers, options.model, isProvider)
+    },
     published: isProvider,
   })
   /** Names of all that this endpoint refused: it is not sent again. */
@@ -107,18 +109,21 @@ export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model
   ): Promise<Posted> {
     const before = refused
     const headTimeoutMs = streaming ? idleMs : Math.max(idleMs, WHOLE_ANSWER_MS)
-    let options: BodyOptions = { ...about, streaming, effort, refused }
+    const holds = window.from === 'assumed' ? undefined : window.tokens
+    let options: BodyOptions = { ...about, streaming, effort, refused, window: holds }
     for (;;) {
       const body = wire.body(request, options)
       try {
-        const answer = await post(body, headTimeoutMs, connection)
+        const headers = headersOf(body, options.refused)
+        const answer = await post(body, headers, headTimeoutMs, connection)
         // Only what helped: words may name a thing for another reason, and without it this endpoint
         // may refuse all to come.
         if (options.refused !== before) refused = options.refused
         return answer
       } catch (error) {
-        const isRefusal = error instanceof ModelError && error.class === 'invalid_request'
-        const learnt = isRefusal ? wire.learn(error.message, body, options) : undefined
+        const learnt = isRefusal(error, body)
+          ? wire.learn(error.said ?? error.message, body, options, request)
+          : undefined
         if (learnt === undefined) throw error
         options = { ...options, refused: new Set([...options.refused, learnt]) }
       }
@@ -160,6 +165,13 @@ export function createHttpModel(options: HttpModelOptions, setIn?: SetIn): Model
     },
   })
   return at(undefined)
+}
+
+/** A refusal of how something was asked; of its length only where the answer counts toward it. */
+function isRefusal(error: unknown, body: JsonObject): error is ModelError {
+  if (!(error instanceof ModelError)) return false
+  if (error.class === 'context_overflow') return body['max_tokens'] !== undefined
+  return error.class === 'invalid_request'
 }
 
 /**

@@ -21,8 +21,6 @@ interface TransportOptions {
   /** Below `baseUrl`, for example `/chat/completions`. */
   path: string
   apiKey: string
-  /** Those of the wire, which carry the key where there is one. */
-  headers: Record<string, string>
   inContainer: boolean
   context: ErrorContext
 }
@@ -60,24 +58,25 @@ const MAX_ERROR_BYTES = 64 * 1024
 const WITHOUT_BODY = new Set([204, 205])
 
 /**
- * Returns `post`, which sends a body and resolves with the answer when its head is there, within
+ * Returns `post`, which sends a body with the headers of its wire, which carry the key where there
+ * is one, and resolves with the answer when its head is there, within
  * `headTimeoutMs` milliseconds. `connection` closes it. Rejects with `ModelError`; when
  * `connection` aborts, with whatever the transport makes of that.
  */
 export function createTransport(
   options: TransportOptions,
-): (body: JsonObject, headTimeoutMs: number, connection: AbortController) => Promise<Posted> {
+): (
+  body: JsonObject,
+  ofWire: Record<string, string>,
+  headTimeoutMs: number,
+  connection: AbortController,
+) => Promise<Posted> {
   const { baseUrl, apiKey, context } = options
   const url = new URL(shownUrl(baseUrl) + options.path)
   // Azure wants its `?api-version=` on every request.
   url.search = baseUrl.search
-  const headers = {
-    accept: 'application/json',
-    'content-type': 'application/json',
-    ...requestHeaders(baseUrl, apiKey, options.headers),
-  }
 
-  return async function post(body, headTimeoutMs, connection) {
+  return async function post(body, ofWire, headTimeoutMs, connection) {
     if (/[^\u0021-\u007e]/.test(apiKey)) {
       throw modelError(
         'auth',
@@ -86,6 +85,11 @@ export function createTransport(
     }
     // Encoded here, so that the digest is of the bytes that go out.
     const text = stringifyExactly(body) ?? ''
+    const headers = {
+      accept: 'application/json',
+      'content-type': 'application/json',
+      ...requestHeaders(baseUrl, apiKey, ofWire),
+    }
     const silence = `The model provider sent nothing for ${Math.round(headTimeoutMs / 1_000)} s.`
     const late = (): void => connection.abort(modelError('timeout', silence))
     const timer = setTimeout(late, headTimeoutMs)

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createHttpModel } from '../../src/model/http-model.ts'
 import { type JsonObject, isObject } from '../../src/model/json.ts'
-import type { ModelCall, ModelMessage, ModelRequest, ReplayItem } from '../../src/model/model.ts'
+import type { Model, ModelCall, ModelMessage, ModelRequest, ReplayItem } from '../../src/model/model.ts'
 import { profileFor } from '../../src/model/profiles.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
@@ -20,15 +20,17 @@ const MARK = { cache_control: { type: 'ephemeral' } }
 interface Options {
   model?: string
   effort?: string
+  window?: number
   refused?: string[]
 }
 
 function body(
   request: ModelRequest,
-  { model = 'claude-opus-5', effort, refused = [] }: Options = {},
+  { model = 'claude-opus-5', effort, window, refused = [] }: Options = {},
 ): JsonObject {
   const profile = profileFor(ANTHROPIC, model, {}, 'anthropic')
-  return anthropicWire.body(request, { model, streaming: true, profile, effort, refused: new Set(refused) })
+  const options = { model, streaming: true, profile, effort, window, refused: new Set(refused) }
+  return anthropicWire.body(request, options)
 }
 /** The messages, without marks. */
 const sent = (messages: readonly ModelMessage[]): JsonObject[] =>
@@ -254,6 +256,26 @@ describe('thought', () => {
     )
   })
 
+  test('a known window leaves room for the answer, and a budget only takes steps', () => {
+    const words = (length: number): ModelMessage[] => [{ role: 'user', content: 'x'.repeat(length) }]
+    const limits = (length: number) => {
+      const { max_tokens, thinking } = body(
+        { messages: words(length) },
+        { model: 'claude-sonnet-4', effort: 'high', window: 200_000 },
+      )
+      return [max_tokens, (thinking as JsonObject | undefined)?.['budget_tokens']]
+    }
+    expect([0, 350_000, 500_000, 540_000, 690_000, 1_000_000].map(limits)).toEqual([
+      [64_000, 32_000],
+      [64_000, 32_000],
+      [50_886, 16_000],
+      [39_458, 16_000],
+      [20_000, 8_000],
+      [20_000, 8_000],
+    ])
+    expect(body({ messages: [HI] }, { model: 'qwen', window: 4_096 })['max_tokens']).toBe(3_961)
+  })
+
   test('a short answer has no room for it, and models that take a budget get none without a level', () => {
     expect(thinkingOf({ effort: 'low' }, [HI], 512)).toEqual({
       thinking: undefined,
@@ -290,10 +312,17 @@ describe('at a provider', () => {
   })
   afterEach(() => provider.close())
 
-  const ask = async (model = 'claude-opus-5', effort?: string, apiKey = 'sk-ant-key') => {
-    const asked = createHttpModel({ baseUrl: provider.baseUrl, wire: 'anthropic', apiKey, model })
+  const at = (model: string, apiKey = 'k') =>
+    createHttpModel({ baseUrl: provider.baseUrl, wire: 'anthropic', apiKey, model })
+  const ask = async (
+    model: string | Model = 'claude-opus-5',
+    effort?: string,
+    apiKey = 'sk-ant-key',
+    messages: readonly ModelMessage[] = [HI],
+  ) => {
+    const asked = typeof model === 'string' ? at(model, apiKey) : model
     const levelled = effort === undefined ? asked : asked.atLevel?.(effort)
-    return levelled?.stream({ messages: [HI] }, new AbortController().signal, () => undefined)
+    return levelled?.stream({ messages: [...messages] }, new AbortController().signal, () => undefined)
   }
   const refusal = (message: string) =>
     errorAnswer(400, {
@@ -306,7 +335,7 @@ describe('at a provider', () => {
   test('headers, path, and the answer', async () => {
     provider.add(answer, answer, answer)
     expect(await ask()).toMatchObject({ text: 'Hi', finish: 'stop' })
-    await ask('claude-opus-4-5')
+    await ask('claude-opus-4-5', 'low')
     await ask('any', undefined, '')
     const [first, second, third] = provider.requests
     expect(first).toMatchObject({
@@ -423,6 +452,81 @@ describe('at a provider', () => {
     )
     await ask('claude-opus-4-5', 'high')
     expect(bodies()[1]).toMatchObject({ thinking: { type: 'adaptive' }, output_config: { effort: 'high' } })
+  })
+
+  test('the header for thought between calls: sent with a budget alone, and not where it is refused', async () => {
+    const words =
+      'Unexpected value(s) `interleaved-thinking-2025-05-14` for the `anthropic-beta` header. Please consult our documentation or try again without the header.'
+    provider.add(refusal(words), answer, answer, answer)
+    const model = at('claude-opus-4-5')
+    await ask(model, 'low')
+    await ask(model, 'low')
+    await ask(at('claude-opus-4-5'))
+    expect(provider.requests.map(({ headers }) => headers['anthropic-beta'] !== undefined)).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ])
+    expect(bodies().map(({ thinking }) => thinking !== undefined)).toEqual([true, true, true, false])
+  })
+
+  test('a level that a model does not have leaves the others', async () => {
+    const words = "output_config.effort: 'max' is not supported by this model. Supported: low, medium, high"
+    provider.add(refusal(words), answer, answer)
+    const model = at('claude-sonnet-4-6')
+    await ask(model, 'max')
+    await ask(model, 'high')
+    const levels = bodies().map(({ output_config }) => output_config)
+    expect(levels).toEqual([{ effort: 'max' }, undefined, { effort: 'high' }])
+  })
+
+  /** Tokens that this provider counts for each character of a request. */
+  const RATES = [0.2, 0.45]
+  test.each(RATES)('a window that it names holds request and answer: %s tokens a character', async (rate) => {
+    const window = 16_384
+    const input: number[] = []
+    const count = (sentBody: JsonObject): number =>
+      50 + Math.floor(JSON.stringify(sentBody['messages']).length * rate)
+    const serve = ({ body: sentBody }: { body: unknown }) => {
+      const request = sentBody as JsonObject
+      const [tokens, most] = [count(request), Number(request['max_tokens'])]
+      if (tokens + most <= window) {
+        input.push(tokens)
+        return answer
+      }
+      return refusal(
+        `'max_tokens' or 'max_completion_tokens' is too large: ${most}. This model's maximum context length is ${window} tokens and your request has ${tokens} input tokens (${most} > ${window} - ${tokens}).`,
+      )
+    }
+    provider.add(...Array.from({ length: 40 }, () => serve))
+    const model = at('qwen')
+    const chat: ModelMessage[] = []
+    while ((input.at(-1) ?? 0) < window * 0.8) {
+      chat.push({ role: 'user', content: 'many words '.repeat(200) })
+      await ask(model, undefined, 'k', chat)
+      expect(Number(bodies().at(-1)?.['max_tokens'])).toBeGreaterThanOrEqual(window * 0.09)
+    }
+    expect(provider.requests.length - chat.length).toBeLessThan(10)
+    chat.push({ role: 'user', content: 'many words '.repeat(3_000) })
+    await expect(ask(model, undefined, 'k', chat)).rejects.toMatchObject({ class: 'context_overflow' })
+  })
+
+  test.each<[words: string, max_tokens: number[]]>([
+    // continuedev/continue#10875
+    [
+      'input length and `max_tokens` exceed context limit: 142251 + 64000 > 200000, decrease input length or `max_tokens` and try again',
+      [64_000, 55_944],
+    ],
+    ['max_tokens (64000) must be at most 8192', [64_000, 8_192]],
+    ['Range of max_tokens should be [1, 16384]', [64_000, 16_384]],
+    ['tools.0: invalid schema near line 1200, max_tokens ok', [64_000]],
+    ['input length and `max_tokens` exceed context limit: 192251 + 64000 > 200000', [64_000]],
+    ['prompt is too long: 210000 tokens > 200000 maximum', [64_000]],
+  ])('the limit of the answer after: %s', async (words, limits) => {
+    provider.add(refusal(words), answer)
+    await ask('claude-sonnet-4-20250514').catch(() => undefined)
+    expect(bodies().map(({ max_tokens }) => max_tokens)).toEqual(limits)
   })
 
   test('a refusal that nothing mends is reported', async () => {

@@ -14,6 +14,8 @@ export interface BodyOptions {
   profile: Profile
   /** The level of thought to ask for, one of the profile's; absent: the model's own. */
   effort?: string | undefined
+  /** Tokens that the model holds, request and answer together, where that is known. */
+  window?: number | undefined
   /** Names, from `learn`, of all that this endpoint turned out not to take. */
   refused: ReadonlySet<string>
 }
@@ -54,14 +56,15 @@ export interface Wire {
   path(baseUrl: URL): string
   /** Headers that carry the key, which is not empty. By lower-case names. */
   headers(apiKey: string, baseUrl: URL): Record<string, string>
-  /** Others that this wire needs, also without a key. */
-  otherHeaders?(profile: Profile): Record<string, string>
+  /** Others that this wire needs, also without a key. `body`: of the request, if it has one. */
+  otherHeaders?(body: JsonObject, refused: BodyOptions['refused']): Record<string, string>
   /** The body of a request. The same request gives the same bytes. */
   body(request: ModelRequest, options: BodyOptions): JsonObject
   reader(onPiece: (piece: ModelChunk) => void, profile: Profile): AnswerReader
   /**
-   * Looks for what to send otherwise from now on, after the endpoint refused `body` with `words`:
-   * returns a name for `BodyOptions.refused`, or undefined where nothing can be sent otherwise.
+   * Looks for what to send otherwise from now on, after the endpoint refused `body`, which is of
+   * `request`, with `words`: returns a name for `BodyOptions.refused`, or undefined where nothing
+   * can be sent otherwise.
    */
-  learn(words: string, body: JsonObject, options: BodyOptions): string | undefined
+  learn(words: string, body: JsonObject, options: BodyOptions, request: ModelRequest): string | undefined
 }

@@ -1,4 +1,5 @@
 /** Messages, the API of Anthropic, which many other providers and servers speak as well. */
+import { member } from '../../json.ts'
 import type { Wire } from '../wire.ts'
 import { MessageReader } from './answer.ts'
 import { requestBody } from './body.ts'
@@ -19,10 +20,12 @@ export const anthropicWire: Wire = {
     'x-api-key': apiKey,
     ...(ONE_KEY.test(hostname) ? {} : { authorization: `Bearer ${apiKey}` }),
   }),
-  otherHeaders: ({ thinking }) => ({
+  otherHeaders: ({ thinking }, refused) => ({
     'anthropic-version': '2023-06-01',
     // Thought between calls; models that take no budget have it anyway, and some hosts refuse this.
-    ...(thinking === 'budget' ? { 'anthropic-beta': 'interleaved-thinking-2025-05-14' } : {}),
+    ...(member(thinking, 'type') === 'enabled' && !refused.has('beta')
+      ? { 'anthropic-beta': 'interleaved-thinking-2025-05-14' }
+      : {}),
   }),
   body: requestBody,
   reader: (onPiece) => new MessageReader(onPiece),

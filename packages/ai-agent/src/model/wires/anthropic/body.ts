@@ -28,7 +28,7 @@ export function requestBody(request: ModelRequest, options: BodyOptions): JsonOb
       return { name, description, input_schema }
     })
   const turns = wireTurns(request.messages, options.profile.images)
-  const limit = answerLimit(request.maxTokens, options)
+  const limit = answerLimit(request, options)
   if (!options.refused.has('cache_control')) markForCache(tools, system, turns)
   return storableJson({
     model: options.model,
