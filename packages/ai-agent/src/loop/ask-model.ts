@@ -16,7 +16,7 @@ import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { overflowedBefore } from '../history/compaction.ts'
 import { fits, makeRoom, mayNotFit } from './make-room.ts'
 import { fittingTools, isTooSmall } from './fit-tools.ts'
-import { learnWindow } from './learn-window.ts'
+import { LARGER_WINDOW, learnWindow } from './learn-window.ts'
 import { historyProblems, repairHistory } from '../history/check.ts'
 import { type Reader, isEmpty, modelMessages, turnsOf } from '../history/model-messages.ts'
 import { plainHistory } from '../history/plain.ts'
@@ -68,8 +68,11 @@ export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<
   for (let refused = false; ;) {
     attempt++
     const model = modelOf(ctx)
-    if (isTooSmall(ctx, model))
+    if (isTooSmall(ctx, model)) {
+      const fields = { promptId: ctx.promptId, turn, model: model.name, advice: LARGER_WINDOW }
+      ctx.warn({ ...fields, tokens: model.window.tokens }, 'the window has no room for a message')
       return { got: 'error', cause: 'context_overflow', message: tooSmallText(model.name, model.window) }
+    }
     if ((await acquireSlot(ctx, turn, model, refused)) === 'left')
       return { got: 'stopped', settled: [], text: '' }
     refused = false

@@ -10,7 +10,6 @@ import {
 } from '@sandlot/shared/chat/reasons'
 import { makeSandlotEvent, metaOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
-import { LARGER_WINDOW } from '@sandlot/shared/transcript/cause-words'
 import { failurePattern, patternSentence } from '@sandlot/shared/transcript/failure-pattern'
 import { callsBefore } from '../history/read-log.ts'
 import { turnsOf, type Turn } from '../history/model-messages.ts'
@@ -130,7 +129,7 @@ export function poisonText(times: number): string {
 
 /** The window leaves no room beside the instructions. */
 export function tooSmallText(model: string, { tokens }: { tokens: number }): string {
-  return `${model} holds ${tokens.toLocaleString('en')} tokens, too few for the instructions and a message. Choose another model. ${LARGER_WINDOW}.`
+  return `The context window of ${model} (${tokens.toLocaleString('en')} tokens) is too small for the instructions and a message. Choose another model, or ask your administrator for a larger context window.`
 }
 
 /** `tool`: what was called. */

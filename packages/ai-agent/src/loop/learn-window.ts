@@ -23,6 +23,9 @@ const STAYS = 0.1
 const LEAST = 2_000
 /** Tokens. A count that grew by more is not looked at: normally none is, for it takes time. */
 const GREW = 512
+/** For the log: users see no names of options. */
+export const LARGER_WINDOW =
+  'For a larger window set OLLAMA_CONTEXT_LENGTH or num_ctx (Ollama), -c (llama.cpp), --max-model-len (vLLM) or the context length (LM Studio) at its server.'
 
 /** Sets the window and says so, once in a chat. Returns true if it is news. */
 export function* learnWindow(
@@ -33,10 +36,8 @@ export function* learnWindow(
   why: 'counted' | 'refused',
 ): Generator<EventGroup, boolean> {
   if (!model.window.learn(tokens)) return false
-  ctx.warn(
-    { promptId: ctx.promptId, turn, model: model.name, tokens, why },
-    'the model holds less than assumed',
-  )
+  const fields = { promptId: ctx.promptId, turn, model: model.name, tokens, why, advice: LARGER_WINDOW }
+  ctx.warn(fields, 'the model holds less than assumed')
   const event = { type: 'window_learnt', model: model.name, tokens: model.window.tokens, why } as const
   const isNoted = ctx.log().some((one) => {
     const happened = sandlotEventOf(one)

@@ -5,7 +5,7 @@ import { createHttpModel, type HttpModelOptions } from '../../src/model/http-mod
 import type { Model } from '../../src/model/model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
-import { type RunResult, runAgent } from '../../src/plain/run-agent.ts'
+import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
 import {
   type FakeAnswer,
   type FakeProvider,
@@ -56,10 +56,16 @@ const TOO_LONG = {
 let provider: FakeProvider
 let log = memoryLog()
 let model: Model
+const warned: Record<string, unknown>[] = []
+const warnings = {
+  info: () => undefined,
+  warn: (fields: Record<string, unknown>) => void warned.push(fields),
+}
 beforeEach(async () => {
   provider = await startFakeProvider()
   log = memoryLog()
   model = open()
+  warned.length = 0
 })
 afterEach(() => provider.close())
 
@@ -80,9 +86,9 @@ function serve(answer: typeof serving): void {
   provider.add(...Array.from({ length: 60 }, () => (request: RecordedRequest) => serving(request)))
 }
 
-async function say(text: string, tools = TOOLS): Promise<RunResult> {
+async function say(prompt: RunOptions['prompt'], tools = TOOLS): Promise<RunResult> {
   const retry = { attempts: 4, baseMs: 1, capMs: 1, longestWaitMs: 50 }
-  const run = runAgent({ model, tools, system: SYSTEM, log, retry, prompt: text })
+  const run = runAgent({ model, tools, system: SYSTEM, log, retry, prompt, warnings })
   for (;;) {
     const step = await run.next()
     if (step.done === true) return step.value
@@ -113,6 +119,7 @@ describe('silent-window: the server keeps the end of a longer request', () => {
       { type: 'window_learnt', model: 'local', tokens: WINDOW, why: 'counted' },
     ])
     expect((await happened('compacted')).some(({ summary }) => summary !== '')).toBe(true)
+    expect(warned).toMatchObject([{ tokens: WINDOW, advice: expect.stringContaining('--max-model-len') }])
     const usage = (await log.read()).findLast(({ sessionUpdate }) => sessionUpdate === 'usage_update')
     expect(usage).toMatchObject({ size: WINDOW, _meta: { sandlot: { windowFrom: 'learnt' } } })
   })
@@ -210,7 +217,8 @@ describe('a small window', () => {
     model = open({ contextWindow: 1_200 })
     const result = await say('Hi')
     expect(result).toMatchObject({ reason: 'error' })
-    expect(result.text).toMatch(/^local holds 1,200 tokens, too few for the instructions.*--max-model-len/)
+    expect(result.text).toMatch(/1,200 tokens\) is too small for the instructions.* ask your administrator/)
+    expect(warned).toMatchObject([{ tokens: 1_200, advice: expect.stringContaining('--max-model-len') }])
     expect(provider.requests).toEqual([])
   })
 })

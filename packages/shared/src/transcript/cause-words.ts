@@ -93,12 +93,7 @@ export function noteWords(event: NoteEvent): string {
     : `Answered by ${event.model} because ${because}`
 }
 
-/** Advice to the operator of a model server. */
-export const LARGER_WINDOW =
-  'For more, set OLLAMA_CONTEXT_LENGTH or num_ctx (Ollama), -c (llama.cpp), --max-model-len (vLLM) or the model’s context length (LM Studio) at its server'
-
 function learntWords({ model, tokens, why }: Extract<NoteEvent, { type: 'window_learnt' }>): string {
-  const holds = `${model} holds ${tokens.toLocaleString('en')} tokens`
-  const lost = why === 'counted' ? ', and its server has cut off the beginning of longer requests' : ''
-  return `${holds}${lost}. ${LARGER_WINDOW}`
+  const lost = why === 'counted' ? ' and cut off the beginning of longer conversations' : ''
+  return `${model} has room for only ${tokens.toLocaleString('en')} tokens${lost}; ask your administrator for a larger context window`
 }

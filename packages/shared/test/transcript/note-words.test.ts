@@ -9,10 +9,11 @@ test('notes say what happened, and why where that is known', () => {
   for (const why of [{}, { why: 'toString' }])
     expect(noteWords({ type: 'model_changed', model: 'm-2', ...why })).toBe('Answered by m-2 from here on')
   const learnt = { type: 'window_learnt', model: 'm-2', tokens: 4_096 } as const
+  // Members see no names of variables and options.
   expect(noteWords({ ...learnt, why: 'counted' })).toMatch(
-    /^m-2 holds 4,096 tokens, and .* cut off .*OLLAMA_CONTEXT/,
+    /^m-2 has room for only 4,096 tokens and cut off the beginning [a-z ]+; ask [a-z ]+$/,
   )
   expect(noteWords({ ...learnt, why: 'refused' })).toMatch(
-    /^m-2 holds 4,096 tokens\. For more, .*--max-model-len/,
+    /^m-2 has room for only 4,096 tokens; ask [a-z ]+$/,
   )
 })
