@@ -71,15 +71,18 @@ export function modelMessages(
   reader: Reader = {},
 ): ModelMessage[] {
   const { items, instructions } = readFold(log)
-  const messages: ModelMessage[] = [
-    { role: 'system', content: withInstructions(system, instructions.inSystem) },
-  ]
+  const messages: ModelMessage[] = [{ role: 'system', content: systemText(log, system) }]
   const compaction = compactionOf(log)
   const { origin } = reader
   const to = origin !== undefined && isRefused(log, origin) ? { ...reader, refused: true } : reader
   for (const item of retainedItems(items, compaction))
     addItem(messages, item, { compaction, instructions }, to)
   return mends(log).some(({ origin }) => origin === undefined) ? plainHistory(messages) : messages
+}
+
+/** The system text of the next request: `system` with the standing instructions. */
+export function systemText(log: readonly SessionEvent[], system: string): string {
+  return withInstructions(system, readFold(log).instructions.inSystem)
 }
 
 function mends(log: readonly SessionEvent[]): { origin?: string | undefined }[] {

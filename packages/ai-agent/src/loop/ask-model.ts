@@ -322,7 +322,10 @@ async function* mended(
     // It may have been loaded otherwise since.
     void model.window.refresh(true)
     // Tools may have become fewer.
-    return (yield* makeRoom(ctx, turn, model, 'overflow')) || (isLearnt && fits(ctx, model))
+    return (
+      (yield* makeRoom(ctx, turn, model, 'overflow')) ||
+      (isLearnt && (isTooSmall(ctx, model) || fits(ctx, model)))
+    )
   }
   const refused = refusedReplay(ctx, turn, model, error)
   if (refused !== undefined) {

@@ -14,8 +14,9 @@ import {
 import { STOP_REASON_OF } from '@sandlot/shared/chat/reasons'
 import type { LoopContext } from './context.ts'
 import { readerOf } from './context-size.ts'
-import { fittingTools } from './fit-tools.ts'
+import { fittingTools, isTooSmall } from './fit-tools.ts'
 import { modelOf } from './ask-model.ts'
+import { tooSmallText } from './endings.ts'
 import { endBeforeRequest } from './stop-conditions.ts'
 import { messagesTokens, toolsTokens } from '../model/tokens.ts'
 import type { Model } from '../model/model.ts'
@@ -52,6 +53,8 @@ export async function* runCommand(
   if (!isDone(ctx)) {
     const over = await endBeforeRequest(ctx)
     if (over !== undefined && !ctx.signal.aborted) return over
+    if (isTooSmall(ctx, model))
+      return ended(ctx, { cause: 'context_overflow' }, tooSmallText(model.name, model.window))
     made = yield* makeRoomNow(ctx, model, focus)
   }
   const now = estimate(ctx, model)
@@ -59,7 +62,8 @@ export async function* runCommand(
     now < before
       ? ` It takes about ${count(now)} of ${count(model.window.tokens)} tokens now; it took ${count(before)}.`
       : ''
-  return ended(ctx, made, made === 'done' ? counts : '')
+  const text = WORDS[typeof made === 'string' ? made : 'failed']
+  return ended(ctx, made, made === 'done' ? text + counts : text)
 }
 
 const WORDS = {
@@ -68,8 +72,7 @@ const WORDS = {
   failed: 'The model gave no summary, so nothing was changed. The log has the reason. Try again later.',
 }
 
-/** `more`: what is said behind the sentence. */
-function ended(ctx: LoopContext, made: MadeRoom, more: string): SessionEvent {
+function ended(ctx: LoopContext, made: MadeRoom, text: string): SessionEvent {
   const failure = typeof made === 'string' ? undefined : made
   const did = typeof made === 'string' ? made : 'failed'
   const reason = failure === undefined ? 'completed' : 'error'
@@ -77,7 +80,7 @@ function ended(ctx: LoopContext, made: MadeRoom, more: string): SessionEvent {
     type: 'prompt_ended',
     stopReason: STOP_REASON_OF[reason],
     reason,
-    text: `${WORDS[did]}${more}`,
+    text,
     ...failure,
     command: { name: 'compact', did },
   }

@@ -1,4 +1,5 @@
 /** Tools as a small window leaves room for them. Pure. */
+import { systemText } from '../history/model-messages.ts'
 import type { Model, ModelTool } from '../model/model.ts'
 import { textTokens, toolsTokens } from '../model/tokens.ts'
 import type { LoopContext } from './context.ts'
@@ -13,12 +14,14 @@ const fitted = new WeakMap<readonly ModelTool[], Fitted>()
 /**
  * The tools of a request to this model: as they are, where the instructions leave room for them;
  * else with short descriptions; and if that is not enough, without the largest. In their order, and
- * the same until the window changes.
+ * the same until the window or the instructions in the system text change.
  */
 export function fittingTools(
-  { tools, system }: Pick<LoopContext, 'tools' | 'system'>,
+  ctx: Pick<LoopContext, 'tools' | 'system' | 'log'>,
   model: Model,
 ): readonly ModelTool[] {
+  const { tools } = ctx
+  const system = systemText(ctx.log(), ctx.system)
   const window = model.window.tokens
   const known = fitted.get(tools)
   if (known?.system === system && known.window === window) return known.tools
@@ -66,6 +69,6 @@ function withoutDescriptions(schema: unknown, keysAreNames = false): unknown {
 const LEAST_ROOM = 512
 
 /** True if the instructions alone leave no room for a message and its answer. */
-export function isTooSmall({ system }: Pick<LoopContext, 'system'>, { window }: Model): boolean {
-  return textTokens(system) + LEAST_ROOM > window.tokens
+export function isTooSmall({ system, log }: Pick<LoopContext, 'system' | 'log'>, { window }: Model): boolean {
+  return textTokens(systemText(log(), system)) + LEAST_ROOM > window.tokens
 }

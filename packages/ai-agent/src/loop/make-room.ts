@@ -15,7 +15,7 @@ import {
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { ErrorCause } from '@sandlot/shared/chat/reasons'
-import { modelMessages } from '../history/model-messages.ts'
+import { modelMessages, systemText } from '../history/model-messages.ts'
 import type { LoopContext } from './context.ts'
 import { endBeforeRequest } from './stop-conditions.ts'
 import { pause, retryVerdict } from './retry.ts'
@@ -25,7 +25,7 @@ import { RepetitionError, streamAnswer } from './streamed-answer.ts'
 import { type Model, type ModelAnswer, type ModelMessage, ModelError } from '../model/model.ts'
 import { contextSize, readerOf } from './context-size.ts'
 import { loadReplays, refusedReplay, storedCause } from './replays.ts'
-import { fittingTools } from './fit-tools.ts'
+import { fittingTools, isTooSmall } from './fit-tools.ts'
 import { planCut, planPruning, planPruningOfAll } from './plan.ts'
 import { mechanicalSummary, summaryMessages, summaryText } from './summary.ts'
 
@@ -97,8 +97,8 @@ function justMadeRoom(ctx: LoopContext, model: Model): boolean {
 }
 
 /**
- * Make room now. Returns whether there was anything to leave out. Stops early when the prompt is
- * stopped.
+ * Make room now. Returns whether there was anything to leave out: nothing where the instructions
+ * leave no room for a message. Stops early when the prompt is stopped.
  */
 export async function* makeRoom(
   ctx: LoopContext,
@@ -106,6 +106,7 @@ export async function* makeRoom(
   model: Model,
   why: Why,
 ): AsyncGenerator<EventGroup, boolean> {
+  if (isTooSmall(ctx, model)) return false
   // The refused request is larger than our estimate; the provider's own size of the context is
   // unknown.
   const window = why === 'overflow' ? Math.min(model.window.tokens, sizeOf(ctx, model)) : model.window.tokens
@@ -230,7 +231,8 @@ async function* askForSummary(
   // The same tools as ever: without them providers refuse a history with calls, and forget what
   // they cached of it.
   const tools = fittingTools(ctx, model)
-  const most = Math.max(window * SUMMARY, window * FULL - textTokens(ctx.system) - toolsTokens(tools))
+  const system = textTokens(systemText(ctx.log(), ctx.system))
+  const most = Math.max(window * SUMMARY, window * FULL - system - toolsTokens(tools))
   const { wire } = model
   let messages = summaryMessages(await conversation(), most, focus)
   const unusable: NoSummary = { cause: 'protocol' }

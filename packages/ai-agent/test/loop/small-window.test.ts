@@ -15,6 +15,7 @@ import {
   startFakeProvider,
   textAnswer,
 } from '../support/fake-provider.ts'
+import { AgentBench, type Core, ask, happened as happenedIn, newSession } from '../support/agent-fixture.ts'
 import { SUMMARY_REQUEST } from '../support/summary-request.ts'
 
 const WINDOW = 4_096
@@ -69,14 +70,10 @@ beforeEach(async () => {
 })
 afterEach(() => provider.close())
 
+const HTTP = { apiKey: 'sk-test', model: 'local', inContainer: false }
+
 function open(options: Partial<HttpModelOptions> = {}): Model {
-  return createHttpModel({
-    baseUrl: provider.baseUrl,
-    apiKey: 'sk-test',
-    model: 'local',
-    inContainer: false,
-    ...options,
-  })
+  return createHttpModel({ ...HTTP, baseUrl: provider.baseUrl, ...options })
 }
 
 let serving: (request: RecordedRequest) => FakeAnswer
@@ -119,9 +116,9 @@ describe('silent-window: the server keeps the end of a longer request', () => {
       { type: 'window_learnt', model: 'local', tokens: WINDOW, why: 'counted' },
     ])
     expect((await happened('compacted')).some(({ summary }) => summary !== '')).toBe(true)
-    expect(warned).toMatchObject([{ tokens: WINDOW, advice: expect.stringContaining('--max-model-len') }])
     const usage = (await log.read()).findLast(({ sessionUpdate }) => sessionUpdate === 'usage_update')
     expect(usage).toMatchObject({ size: WINDOW, _meta: { sandlot: { windowFrom: 'learnt' } } })
+    expect(warned).toMatchObject([{ tokens: WINDOW, advice: expect.stringContaining('--max-model-len') }])
   })
 
   test('with max_model_len: the first request fits', async () => {
@@ -220,6 +217,57 @@ describe('a small window', () => {
     expect(result.text).toMatch(/1,200 tokens\) is too small for the instructions.* ask your administrator/)
     expect(warned).toMatchObject([{ tokens: 1_200, advice: expect.stringContaining('--max-model-len') }])
     expect(provider.requests).toEqual([])
+  })
+
+  test('that the instructions fill has no summary made first, also where a refusal names it', async () => {
+    model = open({ contextWindow: 32_000 })
+    serve((request) => answerTo(request))
+    for (let n = 1; n <= 4; n++) await say(long(n).slice(0, 1_000), [])
+    model = open({ contextWindow: 1_200 })
+    expect((await say('And now?', [])).text).toContain('too small for the instructions')
+    expect(provider.requests).toHaveLength(4)
+    model = open({ contextWindow: 32_000 })
+    const message = "This model's maximum context length is 1200 tokens."
+    serving = () => errorAnswer(400, { error: { ...TOO_LONG, message } })
+    expect((await say('And now?', [])).text).toContain('too small for the instructions')
+    expect(provider.requests).toHaveLength(5)
+    expect(await happened('compacted')).toEqual([])
+  })
+
+  describe('with standing instructions', () => {
+    function coreOf(bench: AgentBench, words: string, contextWindow: number): Promise<Core> {
+      model = createHttpModel({ ...HTTP, baseUrl: bench.provider.baseUrl, contextWindow })
+      const text = `From AGENTS.md in the workspace:\n\n${words}`
+      return bench.core({ tools: TOOLS, parts: { model, instructions: async () => ({ text }) } })
+    }
+
+    test('that fill it: a sentence, and no request, also for /compact', async () => {
+      await using bench = await AgentBench.start()
+      const session = await newSession(await coreOf(bench, 'Use tabs here. '.repeat(1_000), WINDOW))
+      for (const words of ['Hi', 'Hi again', '/compact']) await ask(session, words)
+      expect(happenedIn(session.log, 'prompt_ended').map(({ text }) => text)).toEqual(
+        Array.from({ length: 3 }, () => expect.stringContaining('too small for the instructions') as string),
+      )
+      expect(bench.provider.requests).toEqual([])
+    })
+
+    test('that take half of it: tools and summaries are made smaller for them', async () => {
+      await using bench = await AgentBench.start()
+      bench.provider.add(...Array.from({ length: 30 }, () => (request: RecordedRequest) => answerTo(request)))
+      const words = 'Use tabs here. '.repeat(480)
+      const before = await coreOf(bench, words, 32_000)
+      const session = await newSession(before)
+      for (let n = 1; n <= 12; n++) await ask(session, long(n).slice(0, 1_000))
+      await before.leave()
+      const { manager } = await coreOf(bench, words, WINDOW)
+      await ask(await manager.get('u_ada', session.id), 'And now?')
+      const [summary, next] = bench.provider.requests.slice(12)
+      for (const request of [summary, next]) {
+        expect(request && tokensOf(request)).toBeLessThanOrEqual(WINDOW * 0.9)
+        expect(request?.body.tools ?? []).toEqual([])
+      }
+      expect(summary && isSummary(summary)).toBe(true)
+    })
   })
 })
 
