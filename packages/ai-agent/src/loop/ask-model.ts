@@ -16,7 +16,7 @@ import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { overflowedBefore } from '../history/compaction.ts'
 import { fits, makeRoom, mayNotFit } from './make-room.ts'
 import { fittingTools, isTooSmall } from './fit-tools.ts'
-import { LARGER_WINDOW, learnWindow } from './learn-window.ts'
+import { LARGER_WINDOW, learnWindow, modelInChat } from './learn-window.ts'
 import { historyProblems, repairHistory } from '../history/check.ts'
 import { type Reader, isEmpty, modelMessages, turnsOf } from '../history/model-messages.ts'
 import { plainHistory } from '../history/plain.ts'
@@ -390,10 +390,10 @@ function endingOf(answer: ModelAnswer): 'completed' | 'length' | 'refusal' | und
  */
 const ANOTHER_MAY: readonly ModelErrorClass[] = ['overloaded', 'rate_limit', 'quota']
 
-/** The model of this prompt, as the log says: the same before and after a restart. */
+/** The model of this prompt with its window, as the log says: the same after a restart. */
 export function modelOf(ctx: LoopContext): Model {
   const changed = changesOf(ctx).at(-1)
-  return ctx.fallbacks?.find(({ name }) => name === changed) ?? ctx.model
+  return modelInChat(ctx.fallbacks?.find(({ name }) => name === changed) ?? ctx.model, ctx.log())
 }
 
 /** The event that switches the prompt to another model, if one is left for such a failure. */

@@ -27,6 +27,9 @@ interface WindowSources {
   now?: () => number
 }
 
+/** A window, as the loop uses it. */
+export type ModelWindow = Pick<ContextWindow, 'tokens' | 'from' | 'isGiven' | 'learn' | 'refresh'>
+
 /**
  * The context window of one model: what is set or published, else what its server says, else an
  * assumption; less where it turned out to hold less. It changes while the model is used.
@@ -50,6 +53,12 @@ export class ContextWindow {
 
   get from(): WindowFrom {
     return this.#learnt === undefined ? this.#stated.from : 'learnt'
+  }
+
+  /** True if it is set, or published for all customers. */
+  get isGiven(): boolean {
+    const { set, table, published = false } = this.#sources
+    return set !== undefined || table !== undefined || (published && this.#said !== undefined)
   }
 
   /**

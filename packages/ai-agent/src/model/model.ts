@@ -5,7 +5,7 @@
  */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
 import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
-import type { ContextWindow } from './context-window.ts'
+import type { ModelWindow } from './context-window.ts'
 
 export interface SystemMessage {
   role: 'system'
@@ -193,7 +193,7 @@ export interface Model {
    */
   readonly origin?: string
   readonly demo: boolean
-  readonly window: ContextWindow
+  readonly window: ModelWindow
   /** The price of its tokens. Absent: unknown. */
   readonly price?: Price
   /**

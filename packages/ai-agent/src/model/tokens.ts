@@ -15,8 +15,9 @@ export function textTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
 }
 
-export function messageTokens(message: ModelMessage): number {
-  const images = 'images' in message ? (message.images?.length ?? 0) * IMAGE_TOKENS : 0
+/** `image`: tokens of one. */
+export function messageTokens(message: ModelMessage, image = IMAGE_TOKENS): number {
+  const images = 'images' in message ? (message.images?.length ?? 0) * image : 0
   const calls = message.role === 'assistant' ? message.calls : []
   // Items that go back to a provider are in its own counts; their bytes say nothing of tokens.
   const words = calls.map(({ name, args }) => textTokens(name + JSON.stringify(args)))
@@ -25,8 +26,9 @@ export function messageTokens(message: ModelMessage): number {
   )
 }
 
-export function messagesTokens(messages: readonly ModelMessage[]): number {
-  return messages.reduce((sum, message) => sum + messageTokens(message), 0)
+/** `image`: tokens of one. */
+export function messagesTokens(messages: readonly ModelMessage[], image = IMAGE_TOKENS): number {
+  return messages.reduce((sum, message) => sum + messageTokens(message, image), 0)
 }
 
 export function toolsTokens(tools: readonly ModelTool[]): number {

@@ -1,8 +1,9 @@
 /** Models that hold less than they are taken for: it is known, learnt or found out, and the chat goes on. */
 import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { checkWindow, modelInChat } from '../../src/loop/learn-window.ts'
 import { createHttpModel, type HttpModelOptions } from '../../src/model/http-model.ts'
-import type { Model } from '../../src/model/model.ts'
+import type { Model, ModelImage } from '../../src/model/model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
@@ -273,12 +274,21 @@ describe('a small window', () => {
 
 describe('counts of a provider', () => {
   /** Windows learnt in a chat whose requests are counted like this. */
-  async function learnt(count: (tokens: number, nth: number) => number): Promise<number[]> {
+  async function learnt(
+    count: (tokens: number, nth: number) => number,
+    more: (tokens: number, nth: number) => FakeUsage = () => ({}),
+    images: readonly ModelImage[] = [],
+  ): Promise<number[]> {
     model = open({ contextWindow: 1_000_000 })
     log = memoryLog()
     let nth = 0
-    serve((request) => answerTo(request, { prompt_tokens: Math.round(count(tokensOf(request), nth++)) }))
-    for (let n = 1; n <= 6; n++) await say(`${n} ${'some words '.repeat(300)}`, [])
+    serve((request) => {
+      const tokens = tokensOf(request)
+      const usage = { prompt_tokens: Math.round(count(tokens, nth)), ...more(tokens, nth++) }
+      return answerTo(request, usage)
+    })
+    const text = images.length > 0 ? 'And this?' : 'some words '.repeat(300)
+    for (let n = 1; n <= 6; n++) await say({ text: `${n} ${text}`, images }, [])
     return (await happened('window_learnt')).map(({ tokens }) => tokens)
   }
 
@@ -294,6 +304,51 @@ describe('counts of a provider', () => {
 
   test('that stay below a limit, whole messages at a time, say it', async () => {
     expect(await learnt((all, nth) => (all < 2_500 ? all : 2_500 - nth))).toEqual([2_498])
+  })
+
+  test('of small images, and without what was cached, say nothing', async () => {
+    const icon = { mimeType: 'image/png', data: 'iVBORw0KGgo=' }
+    expect(await learnt((all) => 3_000 + all, undefined, [icon])).toEqual([])
+    const cached = (_: number, nth: number): FakeUsage => ({
+      prompt_tokens_details: { cached_tokens: 2_500 * nth },
+    })
+    expect(await learnt(() => 2_500, cached)).toEqual([])
+  })
+
+  test('say it for this chat alone where the window is set', async () => {
+    expect(await learnt((all) => Math.min(all, 2_500))).toEqual([2_500])
+    expect(model.window).toMatchObject({ tokens: 1_000_000, from: 'set' })
+    const sizeOf = async () =>
+      (await log.read()).findLast(({ sessionUpdate }) => sessionUpdate === 'usage_update')
+    expect(await sizeOf()).toMatchObject({ size: 2_500, _meta: { sandlot: { windowFrom: 'learnt' } } })
+    expect(provider.requests.slice(-2).map((one) => tokensOf(one) <= 2_500)).toEqual([true, true])
+    let wire = 'chat'
+    const changing: Model = {
+      ...model,
+      get wire() {
+        return wire
+      },
+    }
+    const inChat = modelInChat(changing, await log.read())
+    wire = 'responses'
+    expect([inChat.wire, inChat.window.tokens]).toEqual(['responses', 2_500])
+    log = memoryLog()
+    await say('Another chat', [])
+    expect(await sizeOf()).toMatchObject({ size: 1_000_000, _meta: { sandlot: { windowFrom: 'set' } } })
+  })
+
+  test('that grow are checked without reading the whole log', async () => {
+    await learnt((all) => all)
+    const events = [...(await log.read())]
+    let read = 0
+    events.slice = (start = 0, end = events.length) => {
+      read += end - start
+      return events.filter((_, at) => at >= start && at < end)
+    }
+    const ctx = { log: () => events, system: SYSTEM, promptId: 'p', now: Date.now, warn: () => undefined }
+    expect(await Array.fromAsync(checkWindow(ctx, 1, model))).toEqual([])
+    expect(read).toBeGreaterThan(0)
+    expect(read).toBeLessThan(events.length / 4)
   })
 })
 
