@@ -20,7 +20,7 @@ import { readerOf } from './context-size.ts'
 const GROWN = 256
 /** Counts that grow by no more than this share of what was expected stay where they are. */
 const STAYS = 0.1
-/** Tokens of the smallest window that counts tell of: below it they are of something else. */
+/** Tokens of the smallest window that counts show: below it they are of something else. */
 const LEAST = 2_000
 /** For the log: users see no names of options. */
 export const LARGER_WINDOW =

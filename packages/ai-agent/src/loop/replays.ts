@@ -17,7 +17,7 @@ const MOST_BYTES = 256 * 1024
 
 /**
  * The items of an answer as they stand in the log. Undefined where there are none, or where they
- * are too long for it and there is no room for them: the answer goes on without.
+ * are too long for it and there is no room for them: the answer is stored without them.
  */
 export async function storedReplay(
   { replays, promptId, warn }: LoopContext,

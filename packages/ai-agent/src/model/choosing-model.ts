@@ -7,8 +7,8 @@ import { refusedByBoth, wireAfter, wireOfAddress, withoutReplay } from './wires/
 
 /**
  * Asks over `wire` (default: the one that suits the address). A request that is refused because the
- * model lives on another API is sent once more, over that one. If that answers, all later requests
- * use it, and `switched` is called; else nothing changes, and the error tells both refusals.
+ * model lives on another API is sent again, over that one. If that answers, all later requests
+ * use it, and `switched` is called; else nothing changes, and the error names both refusals.
  */
 export function createChoosingModel(
   options: HttpModelOptions,

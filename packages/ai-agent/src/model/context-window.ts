@@ -63,7 +63,7 @@ export class ContextWindow {
 
   /**
    * The model turned out to hold no more than this. True where that is news. It holds until the
-   * server says something else than before, or the model is configured anew.
+   * server says something else than before, or the model is configured again.
    */
   learn(tokens: number): boolean {
     if (!Number.isFinite(tokens) || tokens < LEAST || tokens >= this.tokens) return false

@@ -7,7 +7,7 @@ import type * as Library from '@pydantic/genai-prices'
 import { isPrivateHost } from '@sandlot/shared/node/addresses'
 import type { Price } from './model.ts'
 
-/** Vendors that alone serve their models, so that a name tells the price at any public address. */
+/** Vendors that alone serve their models, so that a name gives the price at any public address. */
 const SOLE_VENDORS: ReadonlySet<string> = new Set(['anthropic', 'openai', 'google', 'x-ai'])
 /** Their open models, and builds of others under a tag (`:14b`). */
 const NOT_THEIRS = /^gpt-oss|:/i

@@ -133,7 +133,7 @@ export interface ModelAnswer {
   usage: TokenUsage
   /** Absent: the provider wants nothing back but text and calls. */
   replay?: readonly ReplayItem[]
-  /** The wire that it came over: other prompts may switch the model meanwhile. Absent: its own. */
+  /** The wire that it came over: other prompts may switch the model in between. Absent: its own. */
   wire?: string | undefined
   /** SHA-256 of the request's body, as it was sent. */
   requestDigest?: string

@@ -50,9 +50,6 @@ const CHECKS = [
   { name: 'types', command: 'tsc', args: ['-p', 'tsconfig.json'] },
 ] as const
 
-/** Installs programs by others, once a machine; without one, its tests are skipped. */
-const PEERS = 'packages/ai-agent/test/peers/build.ts'
-
 /** Runs of vitest; the projects of one share its workers. */
 const RUNS = [['unit'], ['engine', 'e2e']] as const
 
@@ -71,7 +68,6 @@ export const test: Command = async ({ config, args, steps, print }) => {
   const full = args.includes('--full')
   await steps.run('Programs for tests', (step) => installTestPrograms(config, packages, step, full))
   await setUp(config, steps, packages, stop.signal)
-
   const seed = config.testSeed ?? randomInt(2 ** 31 - 1)
   const environment = testEnvironment(config, seed, full)
   print(
@@ -89,7 +85,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
   const failures: string[] = []
   const unsteady: string[] = []
   const inRoot = { cwd: config.root, environment }
-  await runInteractive(process.execPath, ['--conditions=sandlot-source', PEERS], inRoot)
+  await buildPeers(inRoot)
   for (const { name, command, args: options } of CHECKS) {
     await measure(name, async () => countCheck(await runInteractive(command, [...options], inRoot)))
   }
@@ -121,6 +117,12 @@ export const test: Command = async ({ config, args, steps, print }) => {
   const fromRoot = (text: string): string => text.replaceAll(`${config.root}/`, '')
   for (const line of [...skips, ...closingLines(failures, unsteady, total)]) print(fromRoot(line))
   return total.failed === 0 ? 0 : 1
+}
+
+/** Installs programs by others, once a machine; without one, its tests are skipped. */
+async function buildPeers(inRoot: { cwd: string; environment: NodeJS.ProcessEnv }): Promise<void> {
+  const args = ['--conditions=sandlot-source', 'packages/ai-agent/test/peers/build.ts']
+  await runInteractive(process.execPath, args, inRoot)
 }
 
 /**

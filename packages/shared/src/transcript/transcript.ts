@@ -214,10 +214,7 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'message_queued':
       return { ...transcript, queued: [...transcript.queued, queuedEntry(event, meta.author)] }
     case 'message_unqueued':
-      return {
-        ...transcript,
-        queued: transcript.queued.filter((queued) => queued.messageId !== event.messageId),
-      }
+      return withoutQueued(transcript, event.messageId)
     case 'history_mended':
       // Without an origin people notice nothing of it.
       return event.origin === undefined ? transcript : addNote(transcript, event, meta)
@@ -251,6 +248,10 @@ function foldSandlotEvent(transcript: Transcript, event: SandlotEvent, meta: San
     case 'gap':
       return transcript
   }
+}
+
+function withoutQueued(transcript: Transcript, messageId: string): Transcript {
+  return { ...transcript, queued: transcript.queued.filter((queued) => queued.messageId !== messageId) }
 }
 
 type Named<Type extends SandlotEvent['type']> = Extract<SandlotEvent, { type: Type }>

@@ -106,7 +106,7 @@ export function withoutReplay(request: ModelRequest): ModelRequest {
   return { ...request, messages }
 }
 
-/** Classes that tell that an API or model is the wrong one, and not that the other one passes. */
+/** Classes that say that an API or model is the wrong one, and not that the other one passes. */
 const FINAL: readonly ModelErrorClass[] = ['invalid_request', 'auth', 'protocol']
 
 /**

@@ -30,7 +30,7 @@ export interface AnswerReader {
   readonly over: boolean
   /**
    * Adds a parsed event, or a whole body. Ignores what it does not know. Throws `ModelError` for a
-   * failure that only this wire can tell. `event`: the name in the stream's `event:` line, empty
+   * failure that only this wire can know. `event`: the name in the stream's `event:` line, empty
    * without one.
    */
   push(chunk: JsonObject, event: string): void

@@ -312,33 +312,35 @@ function ModelRow(props: {
               onChange={({ target }) => set({ [name]: target.value })}
             />
           ))}
-          <label className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
-            <input
-              type="checkbox"
-              className="size-4 accent-accent"
-              checked={model.images}
-              onChange={({ target }) => set({ images: target.checked })}
-            />
-            Supports images
-          </label>
+          <Tick label="Supports images" checked={model.images} onChange={(images) => set({ images })} />
           <Choice
             label="API"
             value={model.wire ?? ''}
             options={[['', 'Automatic'], ...wireName.options.map((wire) => [wire, API_NAMES[wire]] as const)]}
             onChange={(value) => set({ wire: value === '' ? null : wireName.parse(value) })}
           />
-          <label className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
-            <input
-              type="checkbox"
-              className="size-4 accent-accent"
-              checked={model.streaming === false}
-              onChange={({ target }) => set({ streaming: !target.checked })}
-            />
-            Doesn’t support streaming
-          </label>
+          <Tick
+            label="Doesn’t support streaming"
+            checked={model.streaming === false}
+            onChange={(whole) => set({ streaming: !whole })}
+          />
         </div>
       </details>
     </div>
+  )
+}
+
+function Tick(props: { label: string; checked: boolean; onChange: (checked: boolean) => void }) {
+  return (
+    <label className="flex items-center gap-2 text-sm pointer-coarse:min-h-11">
+      <input
+        type="checkbox"
+        className="size-4 accent-accent"
+        checked={props.checked}
+        onChange={({ target }) => props.onChange(target.checked)}
+      />
+      {props.label}
+    </label>
   )
 }
 

@@ -102,7 +102,7 @@ export class MessageReader implements AnswerReader {
     }
   }
 
-  /** In the order of their indices, where these tell them apart and texts are in it. */
+  /** In the order of their indices, where these differ and texts are in it. */
   #ordered(): readonly Block[] {
     const byIndex = [...this.#byIndex].toSorted(([a], [b]) => a - b).map(([, block]) => block)
     const texts = (blocks: readonly Block[]): Block[] => blocks.filter(({ type }) => type === 'text')
@@ -163,7 +163,7 @@ export class MessageReader implements AnswerReader {
     this.#show(block, piece.content)
   }
 
-  /** A block for a piece whose own was never begun: of several texts, the last one goes on. */
+  /** A block for a piece whose own was never begun: of several texts, the last one continues. */
   #blockFor(index: number | undefined, piece: ReturnType<typeof pieceOf>): Block {
     const last = this.#blocks.at(-1)
     const begun = index !== undefined && this.#byIndex.has(index)

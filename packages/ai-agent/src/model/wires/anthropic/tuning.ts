@@ -102,7 +102,7 @@ export function answerLimit(request: ModelRequest, options: BodyOptions): number
   return Math.min(request.maxTokens ?? profile.longestAnswer, left, ...learntValues(refused, LIMIT))
 }
 
-/** See `Wire`. Also a range of models that their names do not tell apart is learnt so. */
+/** See `Wire`. Also a range of models that their names do not distinguish is learnt so. */
 export function learn(
   words: string,
   body: JsonObject,

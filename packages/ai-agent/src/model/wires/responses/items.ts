@@ -1,5 +1,5 @@
 /**
- * The output items of a response as events tell of them, and which item an event speaks of.
+ * The output items of a response as events report them, and which item an event speaks of.
  *
  * Proxies give all items of a response one `output_index`, or an item another id in every event, or
  * neither: an id and an index that agree count first, then the id, the index, and the item of the
