@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { methods } from '@agentclientprotocol/sdk'
 import { type SessionEvent, seqOf } from '@sandlot/shared/chat/events'
 import { openSessionReader, openSessionStore } from '@sandlot/storage/store/open'
@@ -167,8 +168,11 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
     }
     using one = await connect('only')
     const { sessionId } = await halfAnswered(one)
-    // The answer ends in between, and cannot be stored.
-    await postgres.crash(() => before.logged('the heartbeat of this replica failed'))
+    // The answer ends in between, and cannot be stored. A heartbeat may fail before that.
+    await postgres.crash(async () => {
+      await before.logged('the heartbeat of this replica failed')
+      await sleep(1_000)
+    })
     await ended(reader, sessionId)
     // An editor's agent relays to it.
     const editor = folder.start({ DATABASE_URL: url }, ['--stdio'])

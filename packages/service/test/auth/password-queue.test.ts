@@ -54,15 +54,21 @@ test('a link for a new password that meets a full queue can be used again', asyn
     publicUrl: harness.service.url,
   })
   try {
-    const { token = '' } = (await accounts.passwordResets.begin(ANN.email)) ?? {}
     const stranger = { email: 'nobody@example.org', password: 'a guess' }
-    const tries = Array.from({ length: MANY }, () => accounts.signIn(stranger, {}))
     const refused = { code: 'rate_limited' }
-    await expect(
-      Promise.any(tries.map((one) => one.catch((error: unknown) => error))),
-    ).resolves.toMatchObject(refused)
-    await expect(accounts.passwordResets.finish(token, 'battery staple')).rejects.toMatchObject(refused)
-    await Promise.allSettled(tries)
+    let token: string
+    let outcome: unknown
+    do {
+      token = (await accounts.passwordResets.begin(ANN.email))?.token ?? ''
+      const tries = Array.from({ length: MANY }, () => accounts.signIn(stranger, {}))
+      await expect(
+        Promise.any(tries.map((one) => one.catch((error: unknown) => error))),
+      ).resolves.toMatchObject(refused)
+      outcome = await accounts.passwordResets.finish(token, 'battery staple').catch((error: unknown) => error)
+      await Promise.allSettled(tries)
+      // The queue had a place again before the link met it.
+    } while (!(outcome instanceof Error))
+    expect(outcome).toMatchObject(refused)
     await accounts.passwordResets.finish(token, 'battery staple')
     await expect(accounts.passwordResets.finish(token, 'battery staple')).rejects.toMatchObject({
       code: 'forbidden',
