@@ -619,11 +619,8 @@ export class ScriptedAgent {
       },
     )
     this.#send(sessionId, stored)
-    await client.notify(EXT.promptAccepted, {
-      sessionId,
-      promptId,
-      requestId,
-    })
+    // A prompt runs on where its client has left.
+    await client.notify(EXT.promptAccepted, { sessionId, promptId, requestId }).catch(() => undefined)
 
     const meta_ = (fields: MetaFields = {}) => makeMeta({ promptId, ...fields }, Date.now())
     const turn: Turn = {
