@@ -40,6 +40,11 @@ export function openSqliteAgain(path: string): SqliteFile {
   return guard(path, () => new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS }))
 }
 
+/** Loads the native module, which is otherwise loaded with the first file. */
+export function loadSqlite(): void {
+  new Database(':memory:').close()
+}
+
 /**
  * Open an existing file read-only. Throws `StorageError('cannot_open')`, also if it is missing. A
  * process without write access to the folder can read while a writer has the file open, or has

@@ -25,7 +25,7 @@ import { storedSecrets } from '../people/secrets.ts'
 import { shareReads, storedShares } from '../shares/shares.ts'
 import type { SessionReader, SessionStore } from '../sessions/store.ts'
 import { chatReads, storedChats } from '../shares/chats.ts'
-import { startThread, threadFile } from './thread.ts'
+import { endThread, startThread, threadFile } from './thread.ts'
 import { SearchThread } from './search-thread.ts'
 import { LateIndexing } from '../search/late-indexing.ts'
 import { usageReads } from '../usage/usage-sums.ts'
@@ -163,6 +163,6 @@ async function startCheckpoints<Schema>(db: Kysely<Schema>, path: string) {
       // It ended with a failed sync. The store's own next sync tells whether the disk is lost.
       worker.on('error', () => undefined).unref()
     },
-    stop: async () => void (await worker?.terminate()),
+    stop: async () => worker && endThread(worker),
   }
 }

@@ -11,7 +11,7 @@ import { type ErrorCode, SandlotError } from '@sandlot/shared/base/errors'
 import type { ReaderOf } from '../shares/shares.ts'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
 import type { FoundTexts } from '../search/search.ts'
-import { startThread, threadFile } from './thread.ts'
+import { endThread, startThread, threadFile } from './thread.ts'
 
 export interface SearchAsked {
   who: ReaderOf
@@ -62,7 +62,7 @@ export class SearchThread {
   /** Running and waiting searches are refused with `not_ready`. */
   async close(): Promise<void> {
     this.#closed = true
-    await this.#worker?.terminate()
+    if (this.#worker !== undefined) await endThread(this.#worker)
   }
 
   async #ask(asked: SearchAsked): Promise<SearchAnswer> {
@@ -84,7 +84,7 @@ export class SearchThread {
   }
 
   #start(): Worker {
-    const worker = startThread(this.#file, { path: this.#path })
+    const worker = startThread(this.#file, this.#path)
     const forget = (): void => {
       if (this.#worker === worker) this.#worker = undefined
     }

@@ -1,15 +1,18 @@
 /** Searches an SQLite file on its own thread, with its own read-only handle. */
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { openReader } from '../database/database.ts'
-import { asStorageError } from '../database/sqlite-file.ts'
+import { asStorageError, loadSqlite } from '../database/sqlite-file.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import { sessionsMigrations } from './migrations.ts'
 import { StorageError } from '../storage-error.ts'
+import { threadLoaded, threadPath } from './thread.ts'
 import { searchTexts } from '../search/search.ts'
 import type { SearchAnswer, SearchAsked } from './search-thread.ts'
 
-const { path } = workerData as { path: string }
+const path = threadPath()
+loadSqlite()
+threadLoaded()
 const open = () => openReader<SessionsSchema>(path, sessionsMigrations, { waitMs: 0 })
 /** Undefined until it was opened; one search runs at a time. */
 let file: Awaited<ReturnType<typeof open>> | undefined

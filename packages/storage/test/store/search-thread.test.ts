@@ -42,9 +42,15 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
+/** Says that nothing has to be loaded. */
+const LOADED = `import { workerData as data } from 'node:worker_threads'
+Atomics.store(data.loaded, 0, 1)
+Atomics.notify(data.loaded, 0)`
+
 /** Its program is `script`, in which `{flag}` is a path and `{worker}` the true program. */
 const programmed = (script: string): SearchThread => {
-  const text = script.replace('{worker}', WORKER).replaceAll('{flag}', join(folder, 'flag'))
+  const own = script.replace('{worker}', WORKER).replaceAll('{flag}', join(folder, 'flag'))
+  const text = `${LOADED}\n${own}`
   return new SearchThread(path, new URL(`data:text/javascript,${encodeURIComponent(text)}`))
 }
 
