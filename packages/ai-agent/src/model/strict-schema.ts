@@ -103,8 +103,8 @@ function allowsNull({ type, enum: values, const: value, anyOf }: JsonObject): bo
 // ── Arguments ───────────────────────────────────────────────────────────────────────────────────
 
 /**
- * The call without nulls that only say, in strict mode, that an optional argument is absent. A tool
- * whose schema has no strict form keeps them all.
+ * Removes nulls that stand for an absent optional argument in strict mode. The arguments of a tool
+ * without a strict schema stay unchanged.
  */
 export function withoutStrictNulls(call: ModelCall, tools: readonly ModelTool[] = []): ModelCall {
   const tool = isObject(call.args) ? tools.find(({ name }) => name === call.name) : undefined

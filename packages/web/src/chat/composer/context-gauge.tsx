@@ -1,6 +1,6 @@
 /**
- * Use of the model's context as a small ring; with it, the chat's use, its instruction files and
- * what is left of limits.
+ * Shows the used part of the context window as a ring. Its popover lists the chat's token use, its
+ * instruction files and the remaining limits.
  */
 import { Popover } from '@base-ui/react/popover'
 import type { Budget } from '@sandlot/shared/admin/usage'

@@ -90,8 +90,9 @@ function requestTokens({ messages, tools = [] }: ModelRequest): number {
 }
 
 /**
- * `max_tokens`: as asked, or as long as the model's answers can be, within what the request leaves
- * of the window: at least a tenth, for the estimate may be too high.
+ * Computes `max_tokens`: the requested limit or the model's longest answer, at most the part of the
+ * window that the request leaves free. The minimum is a tenth of the window, because the estimate
+ * of the request may be too high.
  */
 export function answerLimit(request: ModelRequest, options: BodyOptions): number {
   const { profile, refused } = options
