@@ -123,7 +123,17 @@ const { schema: anySchema } = fc.letrec<{ schema: unknown; value: unknown }>((ti
 }))
 
 const NAMED = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
-const DATA = new Set(['const', 'enum', 'default', 'examples', 'optional', 'nullable', 'a', '__proto__'])
+const DATA = new Set([
+  'dependentRequired',
+  'const',
+  'enum',
+  'default',
+  'examples',
+  'optional',
+  'nullable',
+  'a',
+  '__proto__',
+])
 
 function everyArray(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return true
