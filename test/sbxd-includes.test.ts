@@ -15,8 +15,9 @@ const ALLOWED: Record<string, readonly string[]> = {
   connections: ['wire'],
   egress: ['wire', 'connections'],
   ports: ['wire', 'connections'],
-  loop: ['wire', 'disk', 'files', 'commands', 'connections', 'egress'],
-  main: ['wire', 'disk', 'files', 'sessions', 'commands', 'connections', 'egress', 'ports', 'loop'],
+  pod: ['wire'],
+  loop: ['wire', 'disk', 'files', 'commands', 'connections', 'egress', 'pod'],
+  main: ['wire', 'disk', 'files', 'sessions', 'commands', 'connections', 'egress', 'ports', 'pod', 'loop'],
 }
 
 const WHAT_TO_DO =

@@ -13,6 +13,7 @@
 #include "connections/connections.h"
 #include "egress/egress.h"
 #include "files/files.h"
+#include "pod/pod.h"
 #include "wire/wire.h"
 
 #define RETRY_MS 10
@@ -78,6 +79,7 @@ static bool watch_if(bool wanted, bool *watched, int fd, struct source *src, uin
 void loop_round(uint64_t now)
 {
     static bool reading, writing;
+    static unsigned connection;
     int wait = commands_timers(now);
     commands_free_dead();
     disk_running(command_count(true));
@@ -86,10 +88,14 @@ void loop_round(uint64_t now)
     wire_pump();
     commands_hash();
     egress_poll_listener(now);
-    const int due[] = {connections_wait(), watches_timers(now)};
-    for (int i = 0; i < 2; i++)
+    const int due[] = {connections_wait(), watches_timers(now), listen_timers(now)};
+    for (int i = 0; i < 3; i++)
         if (due[i] >= 0 && (wait < 0 || wait > due[i]))
             wait = due[i];
+    /* wire_take has removed them. */
+    if (connection != wire_connection)
+        reading = writing = false;
+    connection = wire_connection;
     bool watched = watch_if(wire_wants_write(), &writing, 1, &room_source, EPOLLOUT);
     watched = watch_if(wire_wants_read(), &reading, 0, &frames_source, EPOLLIN) && watched;
     if (!watched && (wait < 0 || wait > RETRY_MS))

@@ -1,7 +1,8 @@
 /*
  * sbxd: runs the commands of one sandbox. PID 1 in a container, or a plain child in the
  * local-process backend. Speaks the protocol of wire/wire.h on stdin and stdout, and nothing else;
- * stderr carries one error line before it exits.
+ * stderr carries one error line before it exits. In a Pod it speaks on connections instead, and two
+ * more programs are in the same file: pod/.
  */
 #include "loop.h"
 
@@ -21,6 +22,7 @@
 #include "connections/connections.h"
 #include "egress/egress.h"
 #include "files/files.h"
+#include "pod/pod.h"
 #include "ports/ports.h"
 #include "sessions/sessions.h"
 #include "wire/wire.h"
@@ -89,7 +91,7 @@ void supervisor_init(void)
     loop_init();
 }
 
-/* ---- arguments: in a container there are none ------------------------------------------------ */
+/* ---- arguments: in a container of Docker there are none -------------------------------------- */
 
 static bool limit_option(const char *name, const char *value)
 {
@@ -113,6 +115,11 @@ static void read_arguments(int argc, char **argv)
     size_t tmps = 0;
     for (int i = 1; i < argc; i += 2) {
         const char *name = argv[i], *value = argv[i + 1];
+        if (strcmp(name, "--listen") == 0) {
+            listens = true;
+            i--;
+            continue;
+        }
         if (i + 1 == argc) {
             errno = EINVAL;
             die(name);
@@ -280,6 +287,12 @@ int main(int argc, char **argv)
 {
     limit_malloc();
     standard_descriptors();
+    if (argc == 2 && strcmp(argv[1], "relay") == 0)
+        return relay();
+    if (argc == 2 && strcmp(argv[1], "network-down") == 0)
+        return network_down();
+    /* The kernel has set it to 0 where the binary may not be read. */
+    prctl(PR_SET_DUMPABLE, 1);
     oom_score_open();
     /* First: no process of the same uid can inspect or trace sbxd, or take its descriptors. */
     prctl(PR_SET_DUMPABLE, 0);
@@ -292,6 +305,8 @@ int main(int argc, char **argv)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     oom_open();
     supervisor_init();
+    if (listens)
+        listen_init();
     static struct source signals = {.ready = signal_ready};
     if (signal_fd < 0)
         die("signalfd");

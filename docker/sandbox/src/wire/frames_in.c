@@ -2,13 +2,15 @@
  * Parser of frames from stdin, and the handshake (HELLO → WELCOME or REFUSED). Only a frame whose
  * header and payload checksums fit the last accepted controller reaches its handler. Anything else
  * is discarded and reported by DROPPED: after a bad header the search continues at the next byte,
- * after a bad payload at the end of the frame.
+ * after a bad payload at the end of the frame. In a Pod (pod/) descriptors 0 and 1 are the
+ * connection of the session, and others are parsed up to their HELLO.
  */
 #include "wire.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define IN_BYTES (256u << 10)
@@ -18,6 +20,7 @@
 
 bool wire_ended, welcomed;
 uint64_t frames_in;
+unsigned wire_connection;
 uint8_t boot_id[ID_BYTES];
 uint8_t sandbox_key[KEY_BYTES];
 
@@ -36,13 +39,32 @@ static bool dropped;
 static uint8_t input[IN_BYTES];
 static size_t input_length;
 
-static void send_refused(const uint8_t *nonce, uint8_t reason)
+void wire_take(int fd)
+{
+    /* A shim that was just forked holds copies, and the other end would see no end. */
+    shutdown(0, SHUT_RDWR);
+    for (int number = 0; number <= 1; number++) {
+        poll_remove(number);
+        if (dup2(fd, number) < 0)
+            die("dup2");
+    }
+    wire_connection++;
+    input_length = 0;
+    wire_forget_queue();
+    wire_ended = false;
+}
+
+/* `to`: a connection without a session; -1: the wire. */
+static void send_refused(int to, const uint8_t *nonce, uint8_t reason)
 {
     uint8_t p[NONCE_BYTES + 9];
     memcpy(p, nonce, NONCE_BYTES);
     p[NONCE_BYTES] = reason;
     put64(p + NONCE_BYTES + 1, epoch);
-    frame_out(T_REFUSED, 0, 0, p, sizeof p);
+    if (to < 0)
+        frame_out(T_REFUSED, 0, 0, p, sizeof p);
+    else
+        frame_to(to, T_REFUSED, p, sizeof p);
 }
 
 static void send_welcome(const uint8_t *nonce)
@@ -76,7 +98,7 @@ static void send_welcome(const uint8_t *nonce)
     free(b.p);
 }
 
-static void handle_hello(uint16_t flags, const uint8_t *p, size_t n)
+static void handle_hello(int from, uint16_t flags, const uint8_t *p, size_t n)
 {
     struct reader r = {p, n, false};
     uint16_t version = rd16(&r);
@@ -87,11 +109,11 @@ static void handle_hello(uint16_t flags, const uint8_t *p, size_t n)
     if (r.bad)
         return;
     if (version != PROTOCOL_VERSION) {
-        send_refused(nonce, REFUSED_VERSION);
+        send_refused(from, nonce, REFUSED_VERSION);
         return;
     }
     if (!key_installed && !key) {
-        send_refused(nonce, REFUSED_NO_KEY);
+        send_refused(from, nonce, REFUSED_NO_KEY);
         return;
     }
     uint8_t text[16 + NONCE_BYTES + 8], expected[32];
@@ -100,11 +122,11 @@ static void handle_hello(uint16_t flags, const uint8_t *p, size_t n)
     put64(text + 16 + NONCE_BYTES, claimed);
     hmac_sha256(key_installed ? sandbox_key : key, text, sizeof text, expected);
     if (!equal_secret(expected, mac, 32)) {
-        send_refused(nonce, REFUSED_BAD_KEY);
+        send_refused(from, nonce, REFUSED_BAD_KEY);
         return;
     }
     if (claimed < epoch) {
-        send_refused(nonce, REFUSED_OLD_EPOCH);
+        send_refused(from, nonce, REFUSED_OLD_EPOCH);
         return;
     }
     /*
@@ -120,6 +142,8 @@ static void handle_hello(uint16_t flags, const uint8_t *p, size_t n)
             wire_hooks->seal_installed(seal);
     }
     epoch = claimed;
+    if (from >= 0)
+        wire_take(from);
     send_welcome(nonce);
 }
 
@@ -144,8 +168,8 @@ static void dispatch(const struct frame *f)
         dropped = true;
 }
 
-/* Bytes consumed at p; 0 when more are needed. */
-static size_t parse_frame(const uint8_t *p, size_t n)
+/* Bytes consumed at p; 0 when more are needed. `from` as of handle_hello. */
+static size_t parse_frame(int from, uint8_t *p, size_t n)
 {
     if (p[0] != FRAME_MAGIC) {
         /* Zeros are the resynchronisation filler; other bytes before a frame are a loss. */
@@ -165,21 +189,21 @@ static size_t parse_frame(const uint8_t *p, size_t n)
      */
     bool is_hello = p[1] == T_HELLO;
     uint32_t length = get32(p + 8), start = is_hello ? HEADER_CRC_START : session_header_crc;
-    if ((!is_hello && !welcomed) || get32(p + 12) != crc32c(start, p, 12) || length > (is_hello ? HELLO_MAX : MAX_PAYLOAD)) {
+    if ((!is_hello && (!welcomed || from >= 0)) || get32(p + 12) != crc32c(start, p, 12) || length > (is_hello ? HELLO_MAX : MAX_PAYLOAD)) {
         dropped = true;
         return 1;
     }
     size_t whole = HEADER_BYTES + length + CRC_BYTES;
     if (n < whole)
         return 0;
-    const uint8_t *payload = p + HEADER_BYTES;
+    uint8_t *payload = p + HEADER_BYTES;
     uint32_t sum = get32(payload + length);
     uint16_t flags = (uint16_t)(p[2] | p[3] << 8);
     if (is_hello && sum == crc32c(HELLO_CRC_START, payload, length)) {
         frames_in++;
-        handle_hello(flags, payload, length);
+        handle_hello(from, flags, payload, length);
         /* It may hold the key, and shims start as copies of this memory. */
-        explicit_bzero(input + (payload - input), length);
+        explicit_bzero(payload, length);
     } else if (!is_hello && sum == crc32c(session_crc, payload, length)) {
         frames_in++;
         session_frames++;
@@ -207,7 +231,7 @@ void wire_readable(void)
     input_length += (size_t)r;
     size_t at = 0;
     while (at < input_length) {
-        size_t step = parse_frame(input + at, input_length - at);
+        size_t step = parse_frame(-1, input + at, input_length - at);
         if (!step)
             break;
         at += step;
@@ -220,6 +244,19 @@ void wire_readable(void)
         put64(p, session_frames);
         frame_out(T_DROPPED, 0, 0, p, sizeof p);
     }
+}
+
+size_t wire_greet(int fd, uint8_t *p, size_t n)
+{
+    unsigned before = wire_connection;
+    size_t step = parse_frame(fd, p, n);
+    /* No loss of the session. */
+    dropped = false;
+    if (wire_connection == before)
+        return step;
+    input_length = n - step;
+    memcpy(input, p + step, input_length);
+    return n;
 }
 
 struct reader frame_reader(const struct frame *f) { return (struct reader){f->p, f->n, false}; }

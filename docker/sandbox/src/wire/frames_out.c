@@ -5,6 +5,7 @@
 #include "wire.h"
 
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define QUEUE_KEPT (512u << 10) /* memory of an empty queue */
@@ -27,8 +28,19 @@ static void put_header(uint8_t *h, uint8_t type, uint16_t flags, uint32_t channe
 
 void frame_out(uint8_t type, uint16_t flags, uint32_t channel, const void *payload, size_t n)
 {
+    if (wire_ended)
+        return;
     put_header(buf_add(&queue, HEADER_BYTES), type, flags, channel, (uint32_t)n);
     buf_bytes(&queue, payload, n);
+}
+
+void frame_to(int fd, uint8_t type, const void *payload, size_t n)
+{
+    struct buf b = {0};
+    put_header(buf_add(&b, HEADER_BYTES), type, 0, 0, (uint32_t)n);
+    buf_bytes(&b, payload, n);
+    (void)!send(fd, b.p, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    free(b.p);
 }
 
 bool wire_wants_write(void)
@@ -52,6 +64,12 @@ static void compact(void)
         queue.len -= queue_at;
         queue_at = 0;
     }
+}
+
+void wire_forget_queue(void)
+{
+    queue_at = queue.len;
+    compact();
 }
 
 /* Queues the unwritten rest of these pieces, in order. */

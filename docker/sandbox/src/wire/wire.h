@@ -260,7 +260,20 @@ bool wire_wants_write(void);
 bool wire_wants_read(void);
 /* Bytes queued for the controller. */
 size_t wire_queued(void);
-extern bool wire_ended;    /* stdin is at its end: no controller will ever come */
+/* Discards them. */
+void wire_forget_queue(void);
+/* Sends it at once on a connection that is not the wire; it is lost where that has no room. */
+void frame_to(int fd, uint8_t type, const void *payload, size_t n);
+/*
+ * Bytes consumed of a connection without a session; 0 when more are needed. Its valid HELLO makes
+ * it the wire, as wire_take does; the rest of the bytes is then consumed too.
+ */
+size_t wire_greet(int fd, uint8_t *p, size_t n);
+/* Ends the present wire and makes a copy of this descriptor the wire; both ways are open again. */
+void wire_take(int fd);
+extern unsigned wire_connection; /* a number that changes with each wire_take */
+/* The descriptors 0 and 1 lead nowhere (any more). Outside of a Pod: no controller will come. */
+extern bool wire_ended;
 extern bool welcomed;      /* a controller has sent a valid HELLO */
 extern uint64_t frames_in; /* good frames received, for the lease */
 extern uint8_t boot_id[ID_BYTES];
