@@ -109,7 +109,7 @@ export const rows: Row[] = [
     id: 'E24',
     what: 'the page cache of /bin/ls is the same for everybody after splice and vmsplice tricks',
     async run({ me, neighbour }) {
-      const sum = 'sha256sum /bin/ls /usr/bin/sbxd'
+      const sum = 'sha256sum /bin/ls /bin/bash'
       const before = (await neighbour.shell(sum)).output
       // Splice a page of the file into a pipe and try to write over it there; AF_ALG and vmsplice are closed.
       await me.shell(
