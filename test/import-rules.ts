@@ -54,6 +54,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
 const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^zod$/, only: /^(packages\/(?!web\/src\/.*\.tsx)|mcp\/)/ },
   { library: /^dockerode$/, only: /^packages\/sandbox\/(src\/backends\/docker|bench)\// },
+  { library: /^yaml$/, only: /^packages\/sandbox\/src\/backends\/kubernetes\/access\.ts/ },
   { library: /^openai$/, only: /^packages\/ai-agent\/bench\// },
   {
     library: /^lru-cache$/,
@@ -63,7 +64,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^strip-ansi$/, only: /^packages\/ai-agent\/src\// },
   {
     library: /^ws$/,
-    only: /^packages\/[a-z-]+\/src\/(.*\/)?(agent|acp|socket|keep-alive\.ts|[a-z-]*(socket|client|server|upgrade)[a-z-]*\.ts)/,
+    only: /^packages\/[a-z-]+\/src\/(.*\/)?(agent|acp|socket|backends\/kubernetes|keep-alive\.ts|[a-z-]*(socket|client|server|upgrade)[a-z-]*\.ts)/,
   },
   {
     library: /^@agentclientprotocol\/sdk$/,
