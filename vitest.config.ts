@@ -30,7 +30,7 @@ const leftOut = process.env['FAKETIME'] === undefined ? [] : OTHER_CLOCKS
 /** A file of these waits half of its time, for the engine or for a page: three at a time, of either project. */
 const together = { maxWorkers: 3, sequence: { groupOrder: 1 } }
 
-/** `unit` needs nothing; `engine` needs a Docker engine and the sandbox image, or runs whole processes; `e2e` also needs Chromium and a build. */
+/** `unit` needs nothing; `engine` needs a Docker engine and the sandbox image, or runs whole processes; `e2e` also needs Chromium and a build; `cluster` runs under `test/cluster/run.ts`. */
 export default defineConfig({
   // Node adds `import` or `require` itself, by how a module is asked for: given here, a `require` inside a library got its ES module.
   resolve: { conditions: ['sandlot-source', 'module', 'node'] },
@@ -48,7 +48,13 @@ export default defineConfig({
             'mcp/*/test/**/*.test.ts',
             'test/**/*.test.ts',
           ],
-          exclude: ['**/*.engine.test.ts', '**/*.e2e.test.ts', '**/node_modules/**', ...leftOut],
+          exclude: [
+            '**/*.engine.test.ts',
+            '**/*.e2e.test.ts',
+            '**/*.cluster.test.ts',
+            '**/node_modules/**',
+            ...leftOut,
+          ],
           testTimeout: 60_000 * patience,
           hookTimeout: 120_000,
           // One more than there are cores: some of the tests wait.
@@ -77,6 +83,19 @@ export default defineConfig({
           testTimeout: 120_000 * patience,
           hookTimeout: 180_000,
           ...together,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          ...common,
+          name: 'cluster',
+          include: ['packages/*/test/**/*.cluster.test.ts', 'test/**/*.cluster.test.ts'],
+          testTimeout: 180_000 * patience,
+          hookTimeout: 180_000,
+          // They break parts of one cluster.
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -2,13 +2,15 @@ import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 
 /** Options of the test run. `./sandlot test` passes one seed to all files. */
-export function testConfig(): { seed: number; full: boolean } {
+export function testConfig(): { seed: number; full: boolean; cluster: string | undefined } {
   const seed = process.env['SANDLOT_TEST_SEED']
   if (seed !== undefined && !/^\d{1,10}$/.test(seed))
     throw new Error(`SANDLOT_TEST_SEED is "${seed}", not a whole number`)
   return {
     seed: seed === undefined ? randomInt(2 ** 31 - 1) : Number(seed),
     full: process.env['SANDLOT_TEST_FULL'] === 'true',
+    // The folder that `test/cluster/run.ts` made.
+    cluster: process.env['SANDLOT_TEST_CLUSTER'],
   }
 }
 
