@@ -50,9 +50,9 @@ static bool kill_round(void)
         quiet = 0;
         return false;
     }
-    if (is_init)
+    if (is_init && !listens)
         kill(-1, SIGKILL); /* every process of this PID namespace but sbxd */
-    else
+    else /* The relay is below no process of ours. */
         proc_kill_tree(getpid(), NULL, 0);
     siginfo_t child;
     return waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,11 +30,10 @@
 #define PEER_PIDFD 77
 #endif
 
-bool listens;
-
 struct waiting {
     struct source src;
     int fd;
+    int relay; /* a descriptor of the process; -1: the kernel has none */
     uint64_t until_ms;
     uint8_t bytes[4096];
     size_t n;
@@ -48,6 +48,7 @@ static bool polled;
 static uint64_t accept_at_ms; /* not before: sbxd was out of descriptors */
 static uint64_t queued_after_ms; /* whatever waits in the kernel's queue has connected since then */
 static struct waiting waiting[MOST_WAITING];
+static int session_relay = -1;
 
 unsigned socket_address(struct sockaddr_un *address)
 {
@@ -79,41 +80,58 @@ static bool read_process(pid_t pid, int *parent, uint64_t *ran_at_ms)
 }
 
 /*
- * A command could connect, end, and let its number go to the next relay. A descriptor of the peer
- * that still runs, or a number that was in use by the same process when it connected, excludes that.
+ * Its number alone proves nothing: a command could connect, end, and let the number go to the next
+ * relay. A descriptor of the process that connected proves it, if that still runs; on a kernel
+ * without that, the number must have been in use by the same process since before it connected.
+ * Returns a descriptor of it (-1: none) in `pinned`.
  */
-static bool is_relay(int fd)
+static bool is_relay(int fd, int *pinned)
 {
     struct ucred peer;
-    int pinned = -1, parent;
+    int parent;
     uint64_t ran_at_ms;
-    socklen_t n = sizeof peer, m = sizeof pinned;
+    socklen_t n = sizeof peer, m = sizeof *pinned;
+    *pinned = -1;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0 || peer.pid <= 0 || (peer.uid && peer.uid != getuid()))
         return false;
-    bool pins = getsockopt(fd, SOL_SOCKET, PEER_PIDFD, &pinned, &m) == 0 || errno != ENOPROTOOPT;
-    if (pins && pinned < 0)
+    bool exact = getsockopt(fd, SOL_SOCKET, PEER_PIDFD, pinned, &m) == 0;
+    if (!exact && errno != ENOPROTOOPT)
         return false;
-    bool outside = read_process(peer.pid, &parent, &ran_at_ms) && parent == 0;
-    if (!pins)
-        return outside && ran_at_ms <= queued_after_ms;
-    struct pollfd runs = {pinned, POLLIN, 0};
-    outside = poll(&runs, 1, 0) == 0 && outside;
-    close(pinned);
-    return outside;
+    if (!exact)
+        *pinned = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+    bool outside = read_process(peer.pid, &parent, &ran_at_ms) && parent == 0 && (exact || ran_at_ms <= queued_after_ms);
+    struct pollfd ended = {*pinned, POLLIN, 0};
+    if (outside && poll(&ended, 1, 0) == 0)
+        return true;
+    if (*pinned >= 0)
+        close(*pinned);
+    return false;
 }
 
 /* ---- connections without a session ----------------------------------------------------------- */
+
+/* Commands can stop a relay, and one that is stopped sees no end of its connection. */
+static void end_relay(int *relay)
+{
+    if (*relay < 0)
+        return;
+    syscall(SYS_pidfd_send_signal, *relay, SIGKILL, NULL, 0);
+    close(*relay);
+    *relay = -1;
+}
 
 static void end_wire(void)
 {
     wire_take(nowhere);
     wire_ended = true;
+    end_relay(&session_relay);
 }
 
 /* Its place is free when `fd` is -1. */
 static void leave(struct waiting *w)
 {
     poll_close(&w->fd);
+    end_relay(&w->relay);
     explicit_bzero(w->bytes, w->n);
     w->n = 0;
 }
@@ -138,9 +156,13 @@ static void waiting_ready(struct source *src, uint32_t events)
             at += step;
         memmove(w->bytes, w->bytes + at, w->n - at);
         w->n -= at;
-        if (wire_connection != before)
+        if (wire_connection != before) {
+            end_relay(&session_relay);
+            session_relay = w->relay;
+            w->relay = -1;
             for (size_t k = 0; k < MOST_WAITING; k++)
                 leave(&waiting[k]);
+        }
     }
 }
 
@@ -158,17 +180,18 @@ static struct waiting *place(void)
     return oldest;
 }
 
-/* False: it is no relay's. */
+/* Returns false when it is no relay's. */
 static bool greet(int fd)
 {
-    /* The relay copies nothing before this byte; to a controller it is filler. */
-    if (!is_relay(fd) || send(fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1) {
+    int relay;
+    if (!is_relay(fd, &relay)) {
         close(fd);
         return false;
     }
     struct waiting *w = place();
-    *w = (struct waiting){.src = {.ready = waiting_ready, .owner = w}, .fd = fd, .until_ms = now_us() / 1000 + HELLO_MS};
-    if (!poll_add(fd, EPOLLIN, &w->src))
+    *w = (struct waiting){.src = {.ready = waiting_ready, .owner = w}, .fd = fd, .relay = relay, .until_ms = now_us() / 1000 + HELLO_MS};
+    /* The relay copies nothing before this byte. */
+    if (send(fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1 || !poll_add(fd, EPOLLIN, &w->src))
         leave(w);
     return true;
 }
@@ -199,7 +222,7 @@ void listen_init(void)
     struct sockaddr_un address;
     unsigned length = socket_address(&address);
     for (size_t i = 0; i < MOST_WAITING; i++)
-        waiting[i].fd = -1;
+        waiting[i].fd = waiting[i].relay = -1;
     nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (nowhere < 0 || listener < 0 || bind(listener, (struct sockaddr *)&address, length) < 0 || listen(listener, BACKLOG) < 0)

@@ -15,7 +15,6 @@ unsigned socket_address(struct sockaddr_un *address);
 
 /* ---- listen.c -------------------------------------------------------------------------------- */
 
-extern bool listens; /* by the argument --listen */
 /* Replaces stdin and stdout. */
 void listen_init(void);
 /* Closes what is due. Milliseconds until there is more; -1: nothing waits. */

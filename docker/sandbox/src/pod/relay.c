@@ -14,6 +14,7 @@
 
 #define TRIES 40
 #define AGAIN_US 25000
+#define LAST_MS 2000
 enum { ENDED = 0, NOBODY_LISTENS = 2, REFUSED = 3 };
 
 struct flow {
@@ -58,7 +59,8 @@ static void copy_both(int connection)
             {out.n || out.ended ? -1 : out.from, POLLIN, 0},
             {out.to, out.n ? POLLOUT : 0, 0},
         };
-        if (poll(p, 4, -1) < 0 && errno != EINTR)
+        /* At its end: nobody may read the rest, where the node's runtime has died. */
+        if (poll(p, 4, out.ended ? LAST_MS : -1) == 0)
             return;
         if (!copy(&in) || !copy(&out) || (p[3].revents & (POLLERR | POLLHUP)))
             return;

@@ -27,6 +27,11 @@ export async function buildWalkingSbxd(directory: string): Promise<string> {
   return buildOnce(directory, '-walking', '-O2 -Werror -DCALL_OPENAT2=-1')
 }
 
+/** The same as on a kernel that does not name the process behind a connection. */
+export async function buildUnpinnedSbxd(directory: string): Promise<string> {
+  return buildOnce(directory, '-unpinned', '-O2 -Werror -DPEER_PIDFD=4095')
+}
+
 /**
  * The sbxd that deployments ran before it remembered acknowledged commands: their sandboxes go on
  * with it.
