@@ -146,7 +146,7 @@ export const matrix: Row[] = [
       'calls fail at once, the line is bounded, the state is known, the page shows it, well again after',
     tests: {
       [`${here}/engine.engine.test.ts`]: ['frozen: every call'],
-      'sandbox/test/backends/docker/circuit-breaker.test.ts': [
+      'sandbox/test/backends/circuit-breaker.test.ts': [
         'an engine that hangs',
         'the line is bounded',
         'never more at once',

@@ -8,8 +8,8 @@ import Docker from 'dockerode'
 import type { BackendHealth } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { orAborted } from '#shared/async/or-aborted'
+import { type CircuitOptions, CircuitBreaker } from '../circuit-breaker.ts'
 import { attach, pingVersion } from './attach.ts'
-import { type CircuitOptions, CircuitBreaker } from './circuit-breaker.ts'
 import type { EngineAddress } from './connection.ts'
 import { deadlineError, toSandboxError } from './engine-error.ts'
 import { once } from './once.ts'
@@ -46,7 +46,11 @@ export interface Engine {
  * calls. While it is silent, calls fail at once.
  */
 export function createEngine(address: EngineAddress, circuit?: CircuitOptions): Engine {
-  const breaker = new CircuitBreaker(address, (signal) => pingVersion(address, signal), circuit)
+  const breaker = new CircuitBreaker(
+    `the Docker engine at ${address.shown}`,
+    (signal) => pingVersion(address, signal),
+    circuit,
+  )
   async function withDeadline<T>(
     doing: string,
     deadlineMs: number,

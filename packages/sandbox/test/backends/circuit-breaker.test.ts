@@ -3,9 +3,8 @@ import { getEventListeners, once } from 'node:events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 
-import { CircuitBreaker } from '../../../src/backends/docker/circuit-breaker.ts'
+import { CircuitBreaker } from '../../src/backends/circuit-breaker.ts'
 
-const address = { kind: 'unix' as const, socketPath: '/x', shown: '/x' }
 const QUICK = { askAfterMs: 20, answerMs: 60, retryMs: 20 }
 
 /** A call that hangs on demand, and counts. */
@@ -22,7 +21,7 @@ function engine(options = {}) {
     ])
   }
   const breaker = new CircuitBreaker(
-    address,
+    'the Docker engine at /x',
     async (signal) => {
       state.pings += 1
       state.health.push(breaker.health().state)
@@ -91,7 +90,7 @@ test('nothing is asked while nothing runs', async () => {
 
 test('an engine that refuses is not one that hangs', async () => {
   const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
-  const breaker = new CircuitBreaker(address, () => Promise.reject(refused), QUICK)
+  const breaker = new CircuitBreaker('the Docker engine at /x', () => Promise.reject(refused), QUICK)
   const slow = Promise.withResolvers<string>()
   const running = breaker.run(() => slow.promise)
   await new Promise((resolve) => setTimeout(resolve, QUICK.askAfterMs * 4))

@@ -1,4 +1,4 @@
-import { SandboxError } from '../../errors.ts'
+import { SandboxError } from '../errors.ts'
 
 interface Waiting {
   go: () => void
@@ -9,15 +9,15 @@ interface Waiting {
 export class CallSlots {
   readonly #atOnce: number
   readonly #mostQueued: number
-  readonly #shown: string
+  readonly #engine: string
   readonly #queue: Waiting[] = []
   #taken = 0
 
-  /** `shown`: the engine's address, for messages. */
-  constructor(atOnce: number, mostQueued: number, shown: string) {
+  /** `engine`: its name in messages. */
+  constructor(atOnce: number, mostQueued: number, engine: string) {
     this.#atOnce = atOnce
     this.#mostQueued = mostQueued
-    this.#shown = shown
+    this.#engine = engine
   }
 
   get taken(): number {
@@ -37,7 +37,7 @@ export class CallSlots {
     if (this.#queue.length >= this.#mostQueued) {
       throw new SandboxError(
         'engine_unavailable',
-        `${this.#mostQueued} calls wait for the Docker engine at ${this.#shown} already. Try again later.`,
+        `${this.#mostQueued} calls wait for ${this.#engine} already. Try again later.`,
       )
     }
     return new Promise((resolve, reject) => this.#wait(resolve, reject, signal))
@@ -56,7 +56,7 @@ export class CallSlots {
 
   #wait(resolve: () => void, reject: (error: SandboxError) => void, signal: AbortSignal | undefined): void {
     const stopWaiting = (): void =>
-      reject(new SandboxError('cancelled', 'Stopped waiting for the Docker engine.'))
+      reject(new SandboxError('cancelled', `Stopped waiting for ${this.#engine}.`))
     if (signal?.aborted) return stopWaiting()
     const leave = (): void => {
       this.#queue.splice(this.#queue.indexOf(waiting), 1)

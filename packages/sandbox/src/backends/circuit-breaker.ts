@@ -1,7 +1,6 @@
-import type { BackendHealth } from '../../backend.ts'
-import { SandboxError } from '../../errors.ts'
+import type { BackendHealth } from '../backend.ts'
+import { SandboxError } from '../errors.ts'
 import { CallSlots } from './call-slots.ts'
-import type { EngineAddress } from './connection.ts'
 
 export interface CircuitOptions {
   /** A call slower than this makes the breaker ping the engine. Default 2,000. */
@@ -25,10 +24,11 @@ const MOST_RETRIES_WAIT = 8
  * Keeps a hanging engine from blocking all callers. A slow call makes it ping the engine; when the
  * ping is not answered, every running, queued and new call fails at once until a later ping is
  * answered. A slow call on an engine that answers is left alone. Calls at once are bounded, and so
- * is the queue. `ping` rejects when its signal aborts.
+ * is the queue. `engine` is its name in messages, for example `the Docker engine at /x`; `ping` rejects
+ * when its signal aborts.
  */
 export class CircuitBreaker {
-  readonly #shown: string
+  readonly #engine: string
   readonly #ping: (signal: AbortSignal) => Promise<unknown>
   readonly #askAfterMs: number
   readonly #answerMs: number
@@ -39,7 +39,7 @@ export class CircuitBreaker {
   #watch: NodeJS.Timeout | undefined
 
   constructor(
-    address: Pick<EngineAddress, 'shown'>,
+    engine: string,
     ping: (signal: AbortSignal) => Promise<unknown>,
     {
       askAfterMs = 2_000,
@@ -49,12 +49,12 @@ export class CircuitBreaker {
       inLine = 1_024,
     }: CircuitOptions = {},
   ) {
-    this.#shown = address.shown
+    this.#engine = engine
     this.#ping = ping
     this.#askAfterMs = askAfterMs
     this.#answerMs = answerMs
     this.#retryMs = retryMs
-    this.#slots = new CallSlots(atOnce, inLine, address.shown)
+    this.#slots = new CallSlots(atOnce, inLine, engine)
   }
 
   /** Rejects at once with `engine_unavailable` while the engine is silent or the queue is full. */
@@ -91,7 +91,7 @@ export class CircuitBreaker {
 
   #reason(): string {
     const seconds = this.#broken ? Math.round((performance.now() - this.#broken.at) / 1_000) : 0
-    return `The Docker engine at ${this.#shown} does not answer (since ${seconds} s).`
+    return `${this.#engine.replace('the', 'The')} does not answer (since ${seconds} s).`
   }
 
   /** True for a refusal as well: it is an answer, and the caller receives it. */
