@@ -1,5 +1,5 @@
 /** Failures of the cluster's API in words: which one it was, and what to do. */
-import { SandboxError, type SandboxErrorCode } from '../../errors.ts'
+import { SandboxError, type SandboxErrorCode, workspaceMissing } from '../../errors.ts'
 import type { Status } from './objects.ts'
 
 /** An answer of the API server that is a failure. */
@@ -8,15 +8,15 @@ export class KubernetesError extends SandboxError {
   readonly status: number
   /** As in its `Status`, for example `AlreadyExists`; empty where the answer was none. */
   readonly reason: string
-  /** The object that it is about, as far as it says. */
-  readonly details: NonNullable<Status['details']>
+  /** Somebody else changed the object first: read it again, and decide again. */
+  readonly outrun: boolean
 
   constructor(code: SandboxErrorCode, message: string, status: number, body: Status | undefined) {
     // Of a proxy or a server that starts, stops, is overloaded or has lost its store.
     super(code, message, { unreachable: status === 429 || status >= 500 })
     this.status = status
     this.reason = body?.reason ?? ''
-    this.details = body?.details ?? {}
+    this.outrun = isOutrun(status, body)
   }
 }
 
@@ -25,6 +25,13 @@ export function answerError(status: number, body: string, doing: string): Kubern
   const parsed = parseStatus(body)
   const [code, message] = parsed ? inWords(status, parsed, doing) : notKubernetes(status, body, doing)
   return new KubernetesError(code, message, status, parsed)
+}
+
+/** A `test` of a JSON patch that fails has no reason of its own, and unlike every other 422 no object. */
+function isOutrun(status: number, body: Status | undefined): boolean {
+  return (
+    (status === 409 && body?.reason === 'Conflict') || (status === 422 && body?.details?.name === undefined)
+  )
 }
 
 type Words = [code: SandboxErrorCode, message: string]
@@ -53,33 +60,32 @@ function notKubernetes(status: number, body: string, doing: string): Words {
 function inWords(status: number, body: Status, doing: string): Words {
   const message = shorten(body.message ?? '', 600)
   const refused = `The cluster refused to ${doing}`
+  if (isOutrun(status, body))
+    return [
+      'engine_unavailable',
+      `${refused}, because somebody else changed it at the same moment. Try again.`,
+    ]
   switch (status) {
     case 401:
       return [
         'engine_unavailable',
         `${refused}, because it does not accept the agent’s token or certificate (any more). Make a new one, or check that its ServiceAccount still exists.`,
       ]
+    case 400:
     case 403:
-      return forbidden(body, message, refused)
+    case 422:
+      return refusal(message, refused)
     case 404:
       return notFound(body, message, doing)
     case 409:
-      return body.reason === 'AlreadyExists'
-        ? ['exists', `${refused}, because there is one of that name: ${message}.`]
-        : [
-            'engine_unavailable',
-            `${refused}, because somebody else changed it at the same moment. Try again.`,
-          ]
+      return ['exists', `${refused}, because there is one of that name: ${message}.`]
     case 410:
-      return ['engine_unavailable', `${refused}, because it no longer has that state: ${message}. Try again.`]
+      return ['engine_unavailable', `${refused}, because it has forgotten that state: ${message}. Try again.`]
     case 429:
       return [
         'engine_unavailable',
         `The cluster’s API server is overloaded and did not ${doing}. Try again later.`,
       ]
-    case 400:
-    case 422:
-      return ['engine_unavailable', admission(message, refused) ?? `${refused} as it is: ${message}`]
     default:
       return [
         'engine_unavailable',
@@ -88,65 +94,81 @@ function inWords(status: number, body: Status, doing: string): Words {
   }
 }
 
-function forbidden(body: Status, message: string, refused: string): Words {
-  const quota = /exceeded quota: ([^,]+), (.*)$/s.exec(message)
-  if (quota)
-    return [
-      'host_full',
-      `${refused}, because the quota "${quota[1]}" of its namespace is used up (${quota[2]}). Stop a sandbox that is not needed, or ask for a larger ResourceQuota.`,
-    ]
-  const right =
-    /^.*User "([^"]*)" cannot (\w+) resource "([^"]*)" in API group "[^"]*"(?: in the namespace "([^"]*)"| at the cluster scope)/s.exec(
-      message,
-    )
-  if (right) {
-    const [, user, verb, resource, namespace] = right
-    const scope = namespace === undefined ? 'the whole cluster' : `the namespace ${namespace}`
-    return [
-      'engine_unavailable',
-      `${refused}, because ${user} may not ${verb} ${resource} in ${scope}. Install the chart’s Role and its binding there (docs/kubernetes.md).`,
-    ]
-  }
-  if (body.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating'))
-    return [
-      'engine_unavailable',
-      `${refused}, because its namespace is being deleted. Make it again once it is gone.`,
-    ]
-  return ['engine_unavailable', admission(message, refused) ?? `${refused}: ${message}`]
-}
+/** Refusals by their message: its parts in brackets, in the order of the sentence. */
+const REFUSALS: readonly {
+  pattern: RegExp
+  code?: SandboxErrorCode
+  words: (...parts: (string | undefined)[]) => string
+}[] = [
+  {
+    pattern: /exceeded quota: ([^,]+), (.*)$/s,
+    code: 'host_full',
+    words: (quota, used) =>
+      `, because the quota "${quota}" of its namespace is used up (${used}). Stop a sandbox that is not needed, or ask for a larger ResourceQuota.`,
+  },
+  {
+    pattern:
+      /User "([^"]*)" cannot (\w+) resource "([^"]*)" in API group "[^"]*"(?: in the (namespace "[^"]*"))?/,
+    words: (user, verb, resource, namespace = 'whole cluster') =>
+      `, because ${user} may not ${verb} ${resource} in the ${namespace}. Install the chart’s Role and its binding there (docs/kubernetes.md).`,
+  },
+  {
+    pattern: /ValidatingAdmissionPolicy '([^']*)' with binding '[^']*' denied request: (.*)$/s,
+    words: (policy, why) =>
+      `: its policy ${policy} does not allow that (${why}). Install the chart of this version, whose policy fits.`,
+  },
+  {
+    pattern: /admission webhook "([^"]*)" denied the request(?: without explanation|: (.*))$/s,
+    words: (webhook, why = 'it gave no reason') =>
+      `: its admission webhook ${webhook} does not allow that (${why}). Exempt the namespace of the sandboxes from it.`,
+  },
+  {
+    pattern: /violates PodSecurity "([^"]*)": (.*)$/s,
+    words: (level, why) =>
+      `: the namespace enforces PodSecurity "${level}" (${why}). Label it as the chart does, or set SANDLOT_KUBERNETES_NETWORK_DOWN=false.`,
+  },
+  {
+    pattern: /unable to create new content in namespace (\S+) because it is being terminated/,
+    words: (namespace) =>
+      `, because the namespace ${namespace} is being deleted. Make it again once it is gone.`,
+  },
+  {
+    pattern: /RuntimeClass "([^"]*)" not found/,
+    words: (name) =>
+      `, because it has no RuntimeClass "${name}". Make it, or set SANDLOT_SANDBOX_RUNTIME to one that "kubectl get runtimeclass" lists.`,
+  },
+  {
+    pattern: /no PriorityClass with name (\S+) was found/,
+    words: (name) => `, because it has no PriorityClass "${name}". Install the chart, which makes it.`,
+  },
+]
 
-/** Undefined where neither a policy nor a webhook refused. */
-function admission(message: string, refused: string): string | undefined {
-  const policy = /ValidatingAdmissionPolicy '([^']*)' with binding '[^']*' denied request: (.*)$/s.exec(
-    message,
-  )
-  if (policy)
-    return `${refused}: its policy ${policy[1]} does not allow that (${policy[2]}). Install the chart of this version, which has the policy that fits.`
-  const webhook = /admission webhook "([^"]*)" denied the request(?: without explanation|: (.*))$/s.exec(
-    message,
-  )
-  if (webhook)
-    return `${refused}: its admission webhook ${webhook[1]} does not allow that (${webhook[2] ?? 'it gave no reason'}). Exempt the namespace of the sandboxes from it.`
-  const security = /violates PodSecurity "([^"]*)": (.*)$/s.exec(message)
-  if (security)
-    return `${refused}: the namespace enforces PodSecurity "${security[1]}" (${security[2]}). Label it as the chart does, or set SANDLOT_KUBERNETES_NETWORK_DOWN=false.`
-  return undefined
+function refusal(message: string, refused: string): Words {
+  for (const { pattern, code = 'engine_unavailable', words } of REFUSALS) {
+    const match = pattern.exec(message)
+    if (match) return [code, refused + words(...match.slice(1))]
+  }
+  return ['engine_unavailable', `${refused} as it is: ${message}`]
 }
 
 function notFound(body: Status, message: string, doing: string): Words {
-  const { kind, name } = body.details ?? {}
-  if (kind === 'namespaces')
-    return [
-      'engine_unavailable',
-      `The cluster could not ${doing}, because there is no namespace ${name}. Install the chart, or name another in SANDLOT_KUBERNETES_NAMESPACE.`,
-    ]
-  if (kind === 'pods') return ['sandbox_lost', `The sandbox no longer exists on the cluster: ${message}.`]
-  if (kind === 'persistentvolumeclaims')
-    return [
-      'workspace_missing',
-      `The cluster could not ${doing}, because the PersistentVolumeClaim ${name} with the files of this workspace is missing. Restore it from a backup, or let an administrator reset the sandbox, which then begins empty.`,
-    ]
-  return ['engine_unavailable', `The cluster could not ${doing}: ${message || 'it has no such resource'}.`]
+  const { kind, name = '' } = body.details ?? {}
+  switch (kind) {
+    case 'namespaces':
+      return [
+        'engine_unavailable',
+        `The cluster could not ${doing}, because there is no namespace ${name}. Install the chart, or name another in SANDLOT_KUBERNETES_NAMESPACE.`,
+      ]
+    case 'pods':
+      return ['sandbox_lost', `The sandbox no longer exists on the cluster: ${message}.`]
+    case 'persistentvolumeclaims':
+      return ['workspace_missing', workspaceMissing(name).message]
+    default:
+      return [
+        'engine_unavailable',
+        `The cluster could not ${doing}: ${message || 'it has no such resource'}.`,
+      ]
+  }
 }
 
 const FOREIGN = new Set([

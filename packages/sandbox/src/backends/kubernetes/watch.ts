@@ -164,22 +164,24 @@ class WatchedCache<T extends KubernetesObject> implements Cache<T> {
     let from: string | undefined
     while (!signal.aborted) {
       const begun = performance.now()
+      const start = from
       try {
         from ??= await this.#relist()
         const timeoutSeconds = WATCH_SECONDS.least + Math.floor(Math.random() * WATCH_SECONDS.spread)
-        const start = { resourceVersion: from, timeoutSeconds, silentMs: this.#silentMs }
-        for await (const event of this.#api.watch(this.#resource, this.#selection, start, signal)) {
+        const options = { resourceVersion: from, timeoutSeconds, silentMs: this.#silentMs }
+        for await (const event of this.#api.watch(this.#resource, this.#selection, options, signal)) {
           this.#take(event)
           from = versionOf(event.object)
           this.#brokenSince = undefined
           failures = 0
         }
+        // A server whose store was restored may wait for a version that is far ahead.
+        if (from === start) from = undefined
         if (performance.now() - begun < SHORT_MS) failures += 1
-      } catch (error) {
+      } catch {
         failures += 1
         this.#brokenSince ??= performance.now()
-        // The server has forgotten this state, or never had it, as after a restore.
-        if (error instanceof KubernetesError && error.status !== 429) from = undefined
+        from = undefined
       }
       if (failures > 0 && !signal.aborted) await this.#pause(backoffMs(failures, RETRY, Math.random))
     }
