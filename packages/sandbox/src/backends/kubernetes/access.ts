@@ -45,6 +45,7 @@ export interface AccessOptions {
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 /** A projected token is replaced when a fifth of its life is left, which is two minutes at least. */
 const TOKEN_MS = 60_000
+const WORD = /^[\x21-\x7e]+$/
 const MAKE_TOKEN =
   'Make a ServiceAccount for the agent and a kubeconfig with its token (docs/kubernetes.md), and name that in SANDLOT_KUBERNETES_KUBECONFIG.'
 
@@ -124,6 +125,7 @@ async function fromKubeconfig(paths: string[], namespace: string): Promise<Clust
   const { token, tokenFile } = user.value
   if (token === undefined && tokenFile === undefined && (cert === undefined || key === undefined))
     throw unusable(shown, `has neither a token nor a certificate with its key for "${context.user}"`)
+  if (token !== undefined && !WORD.test(token)) throw unusable(shown, 'has a token that is not one word')
   const servername = cluster.value['tls-server-name']
   return {
     server,
@@ -149,7 +151,8 @@ async function parseFile(path: string): Promise<{ config: z.infer<typeof KUBECON
   const content = await read(path, 'The kubeconfig')
   let value: unknown
   try {
-    value = parse(content)
+    // Without a snippet of the file, which holds secrets.
+    value = parse(content, { prettyErrors: false })
   } catch (error) {
     throw unusable(path, `is no YAML (${messageOf(error)})`, error)
   }
@@ -214,7 +217,14 @@ function tokenOf(path: string): ClusterAccess['authorization'] {
   return (refused) => {
     const now = performance.now()
     if (last && !refused && now - last.at < TOKEN_MS) return last.header
-    const header = read(path, 'The token for the cluster').then((token) => `Bearer ${token.trim()}`)
+    const header = read(path, 'The token for the cluster').then((content) => {
+      const token = content.trim()
+      if (WORD.test(token)) return `Bearer ${token}`
+      throw new SandboxError(
+        'engine_unavailable',
+        `The file ${path} holds no token for the cluster. ${MAKE_TOKEN}`,
+      )
+    })
     last = { at: now, header }
     // A failed read is not remembered.
     header.catch(() => {
