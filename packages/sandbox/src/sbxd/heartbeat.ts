@@ -3,7 +3,8 @@ const STALL = 0.5
 /** Wait for an answer, relative to the silence before the ping. */
 const PATIENCE = 1.25
 /**
- * An idle connection is pinged less and less often, up to this many times the shortest interval.
+ * An idle connection is pinged less and less often, up to this many times the shortest interval. By
+ * default 30 s: proxies cut a connection that is idle in one direction after a few minutes.
  */
 const SELDOM = 15
 
@@ -15,6 +16,8 @@ interface HeartbeatOptions {
   /** The other side may be frozen on purpose: no pings. */
   paused: () => boolean
   ping: () => void
+  /** Time of the last frame that was sent, on the clock of `performance.now()`. */
+  sentAt: () => number
   /** Called once, after `silentMs` without a byte. */
   lost: (silentMs: number) => void
 }
@@ -68,7 +71,7 @@ export class Heartbeat {
 
   #check(): void {
     if (this.#timer === undefined) return
-    const { everyMs, busy, paused, ping, lost } = this.#options
+    const { everyMs, busy, paused, ping, sentAt, lost } = this.#options
     const now = performance.now()
     if (paused()) return this.#again(now, everyMs)
     if (now - this.#dueAt > everyMs * STALL) return this.#again(now, this.#interval)
@@ -77,7 +80,10 @@ export class Heartbeat {
       this.stop()
       lost(silent)
     } else if (silent < this.#interval) {
-      this.#schedule(Math.max(1, this.#interval - silent))
+      // Bytes of the other side alone keep nothing open in our direction, nor sbxd's lease.
+      if (now - sentAt() >= everyMs * SELDOM) ping()
+      const quietUntil = sentAt() + everyMs * SELDOM
+      this.#schedule(Math.max(1, Math.min(this.#interval - silent, quietUntil - now)))
     } else {
       this.#asked = true
       this.#interval = busy() ? everyMs : Math.min(this.#interval * 2, everyMs * SELDOM)

@@ -70,6 +70,7 @@ export class Link implements FrameSink {
   #usedAt = performance.now()
   /** Frames sent. */
   #sent = 0
+  #sentAt = performance.now()
   /** Unanswered PINGs that ask how many have arrived. */
   #doubts = 0
   /** Set while the other side may be frozen; called once, before the next frame. */
@@ -152,7 +153,8 @@ export class Link implements FrameSink {
   /** Queues a frame; those of one tick are one write. No effect after the end. */
   send(type: FrameType, flags: number, channel: number, payload: Uint8Array = NOTHING): void {
     if (this.#ended) return
-    if (!LOOKING.has(type)) this.#usedAt = performance.now()
+    this.#sentAt = performance.now()
+    if (!LOOKING.has(type)) this.#usedAt = this.#sentAt
     this.#wakeUp()
     if (!this.#corked) {
       this.#corked = true
@@ -302,6 +304,7 @@ export class Link implements FrameSink {
       busy: () => this.busy,
       paused: () => this.paused,
       ping: () => this.send(FrameType.PING, 0, 0),
+      sentAt: () => this.#sentAt,
       lost: (ms) => this.#end(lost(`The sandbox did not answer for ${Math.round(ms)} ms`)),
     })
   }

@@ -17,6 +17,7 @@ function beating(change: Partial<HeartbeatOptions> = {}) {
       seen.pings.push(performance.now())
       if (seen.answers) setImmediate(() => heartbeat.received())
     },
+    sentAt: () => performance.now(),
     lost: (ms) => seen.lost.push(ms),
     ...change,
   })
@@ -52,6 +53,23 @@ test('nothing is asked while bytes come by themselves', async () => {
     await new Promise((resolve) => setImmediate(resolve))
   }
   expect(seen.pings).toEqual([])
+})
+
+test('a side that only receives sends a ping as often as one that is idle', async () => {
+  let sentAt = performance.now()
+  const { heartbeat, seen } = beating({
+    sentAt: () => sentAt,
+    ping: () => seen.pings.push((sentAt = performance.now())),
+  })
+  const from = performance.now()
+  while (seen.pings.length < 2 && performance.now() < from + EVERY_MS * 60) {
+    heartbeat.received()
+    await new Promise((resolve) => setTimeout(resolve, EVERY_MS / 10))
+  }
+  expect(seen.pings).toHaveLength(2)
+  expect((seen.pings[0] ?? 0) - from).toBeGreaterThanOrEqual(EVERY_MS * 14)
+  expect(waited(seen)[0]).toBeGreaterThanOrEqual(EVERY_MS * 14)
+  expect(seen.lost).toEqual([])
 })
 
 test('an idle connection is asked more and more seldom, and at once often when a request waits', async () => {

@@ -85,6 +85,15 @@ test('a pause that is longer than the lease does not use it up, and what is left
   expect(await ended).toEqual([0, null])
 })
 
+test('a controller that only receives keeps it', async () => {
+  const { sandbox, running } = await start(LEASE_MS / 20)
+  // Without a process for each line, which would take longer than a heartbeat on a slow machine.
+  const command = 'exec 3<> <(sleep 300); while echo; do read -rt 0.005 -u 3; done'
+  await sandbox.run({ id: newId(), command })
+  await sleep(3 * LEASE_MS)
+  expect(running()).toBe(true)
+})
+
 test('a controller that says something now and then keeps it', async () => {
   const { sandbox, running } = await start(LEASE_MS / 5)
   await sleep(2 * LEASE_MS)
