@@ -184,11 +184,10 @@ export const rows: Row[] = [
       const { id } = sandbox
       await stage.controller.stop('noisy')
       // Imitates the start of process 1: noise first, then a handshake with the key that it does not have yet.
-      const stream = await stage.fixture.backend.openStream(id)
-      await stage.fixture.backend.start(id)
+      const { stream, keyId } = await stage.fixture.backend.open({ id, state: 'stopped' })
       stream.write('{"stream":true,"stdin":true,"stdout":true,"hijack":true}')
       for (let i = 0; i < extent(1, 20); i += 1) stream.write(randomBytes(65_536))
-      const key = deriveSandboxKey(stage.fixture.deploymentKey, id)
+      const key = deriveSandboxKey(stage.fixture.deploymentKey, keyId)
       const connected = await connectSandbox({
         id,
         stream,
@@ -206,12 +205,16 @@ export const rows: Row[] = [
     async run(stage) {
       const sandbox = await stage.sandbox()
       const running = stage.me.shell('sleep 1; echo undisturbed')
-      const key = deriveSandboxKey(stage.fixture.deploymentKey, sandbox.id)
+      const { backend } = stage.fixture
+      const seen = { id: sandbox.id, state: 'running' } as const
+      const { stream: unused, keyId } = await backend.open(seen)
+      unused.destroy()
+      const key = deriveSandboxKey(stage.fixture.deploymentKey, keyId)
       for (const [wrong, code] of [
         [{ key, epoch: 0 }, 'fenced'],
         [{ key: randomBytes(32), epoch: 1_000_000 }, 'protocol'],
       ] as const) {
-        const stream = await stage.fixture.backend.openStream(sandbox.id)
+        const { stream } = await backend.open(seen)
         const refused = await connectSandbox({ id: sandbox.id, stream, handshakeMs: 20_000, ...wrong }).catch(
           (error: unknown) => error,
         )

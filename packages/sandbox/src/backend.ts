@@ -74,7 +74,7 @@ export type SandboxState = 'created' | 'running' | 'paused' | 'stopped' | 'remov
 
 /** One sandbox as the engine knows it. */
 export interface BackendSandbox {
-  /** The engine's id. The sbxd key is derived from it. */
+  /** The engine's id. */
   id: string
   name: string
   state: SandboxState
@@ -83,10 +83,27 @@ export interface BackendSandbox {
   image?: string | undefined
 }
 
+/** A sandbox as a caller has just seen it, which saves `open` a look of its own. */
+export type SeenSandbox = Pick<BackendSandbox, 'id' | 'state'>
+
 /** One workspace as the engine knows it. */
 export interface BackendVolume {
   name: string
   labels: Record<string, string>
+}
+
+/** A running sandbox, and one way to its sbxd. */
+export interface OpenedSandbox {
+  /**
+   * Duplex bytes: writes arrive at sbxd, reads are what it sends. Back-pressure works in both
+   * directions. An error before its first use ends nothing: the stream is then destroyed.
+   */
+  stream: Duplex
+  /**
+   * Identity of this run, from which the sbxd key is derived: never given to another sandbox. Often
+   * the id.
+   */
+  keyId: string
 }
 
 /** Owner of a sandbox, from its name. */
@@ -98,14 +115,18 @@ export interface SandboxOwner {
 }
 
 /**
- * Life cycle of sandboxes. Commands go through `openStream`. Every method rejects with a
- * `SandboxError`; each but `openStream` has its own deadline.
+ * Life cycle of sandboxes. Commands go through the streams of `open`. Every method rejects with a
+ * `SandboxError` and has its own deadline.
  */
 export interface SandboxBackend {
   /** Creates it, or finds it by name, without starting it. Idempotent. */
   create(spec: SandboxSpec, signal?: AbortSignal): Promise<BackendSandbox>
-  /** Idempotent. */
-  start(id: string): Promise<void>
+  /**
+   * Runs it if it does not run, and opens one more stream to its sbxd, which has then not yet
+   * started any command that this stream could miss. `state`: as last seen; a paused one must be
+   * resumed before. The stream to one that has ended since may stay silent.
+   */
+  open(sandbox: SeenSandbox, signal?: AbortSignal): Promise<OpenedSandbox>
   /** Stops at once (sbxd exits on an outside SIGTERM). Idempotent. */
   stop(id: string): Promise<void>
   /** Idempotent. */
@@ -121,11 +142,6 @@ export interface SandboxBackend {
   remove(id: string): Promise<void>
   /** All sandboxes of this deployment with these labels. */
   list(labels: Record<string, string>): Promise<BackendSandbox[]>
-  /**
-   * A duplex byte stream to sbxd: writes arrive on its stdin, reads are its raw stdout.
-   * Back-pressure works in both directions. May be opened before `start`.
-   */
-  openStream(id: string, signal?: AbortSignal): Promise<Duplex>
   readonly inventory: BackendInventory
 }
 

@@ -43,7 +43,7 @@ export async function openLocalSandboxes(
   const sbxd = await buildSbxd(directory)
   const backend = createLocalProcessBackend({ sbxd, directory: join(directory, 'volumes'), freezes })
   const options = {
-    backend: passing === undefined ? backend : { ...backend, openStream: openPassing(backend, passing) },
+    backend: passing === undefined ? backend : { ...backend, open: openPassing(backend, passing) },
     ledger: createFileLedger(join(directory, 'ledger.json')),
     deploymentKey: randomBytes(32),
     deploymentId: 'test',
@@ -76,12 +76,9 @@ export async function openLocalSandboxes(
   return open
 }
 
-function openPassing(
-  backend: SandboxBackend,
-  passing: (piece: Buffer) => Buffer,
-): SandboxBackend['openStream'] {
-  return async (id) => {
-    const inner = await backend.openStream(id)
+function openPassing(backend: SandboxBackend, passing: (piece: Buffer) => Buffer): SandboxBackend['open'] {
+  return async (sandbox) => {
+    const { stream: inner, keyId } = await backend.open(sandbox)
     const outer = new Duplex({
       read: () => {},
       write: (piece: Buffer, _encoding, done) => void inner.write(passing(piece), () => done()),
@@ -92,6 +89,6 @@ function openPassing(
     })
     inner.on('data', (piece: Buffer) => outer.push(piece))
     inner.on('error', () => {}).on('close', () => outer.destroy())
-    return outer
+    return { stream: outer, keyId }
   }
 }

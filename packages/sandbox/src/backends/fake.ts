@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream'
 
-import type { BackendVolumes, SandboxBackend } from '../backend.ts'
+import type { BackendVolumes, OpenedSandbox, SandboxBackend } from '../backend.ts'
 import { SandboxError } from '../errors.ts'
 import type { SandboxLedger } from '../ledger.ts'
 import { createLocalProcessBackend, type LocalProcessOptions } from './local-process.ts'
@@ -8,13 +8,12 @@ import { createLocalProcessBackend, type LocalProcessOptions } from './local-pro
 /** Methods with effects: a controller can die before or after each. */
 const BACKEND_STEPS: readonly (keyof SandboxBackend)[] = [
   'create',
-  'start',
+  'open',
   'stop',
   'pause',
   'resume',
   'claim',
   'remove',
-  'openStream',
 ]
 const VOLUME_STEPS: readonly (keyof BackendVolumes)[] = ['ensure', 'remove']
 const LEDGER_STEPS: readonly (keyof SandboxLedger)[] = [
@@ -87,9 +86,9 @@ export function createFakeEngine(options: Omit<LocalProcessOptions, 'freezes'>):
               check()
               const result: unknown = await Reflect.apply(method, of, args)
               if (when === 'after') crash()
-              if (dead && isStream(result)) result.destroy()
+              if (dead && isOpened(result)) result.stream.destroy()
               check()
-              if (isStream(result)) streams.add(result)
+              if (isOpened(result)) streams.add(result.stream)
               return result
             }
           },
@@ -115,6 +114,6 @@ export function createFakeEngine(options: Omit<LocalProcessOptions, 'freezes'>):
   }
 }
 
-function isStream(value: unknown): value is Duplex {
-  return typeof value === 'object' && value !== null && 'destroy' in value
+function isOpened(value: unknown): value is OpenedSandbox {
+  return typeof value === 'object' && value !== null && 'stream' in value
 }

@@ -162,8 +162,17 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       return describe(made)
     },
 
-    async start(id) {
-      await start(must(id))
+    async open({ id }) {
+      const sandbox = must(id)
+      const stream = sandbox.streams.open()
+      stream.on('error', () => {})
+      try {
+        await start(sandbox)
+      } catch (error) {
+        stream.destroy()
+        throw error
+      }
+      return { stream, keyId: id }
     },
 
     async stop(id) {
@@ -204,10 +213,6 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       return [...sandboxes.values()]
         .filter(({ spec }) => wanted.every(([name, value]) => spec.labels[name] === value))
         .map(describe)
-    },
-
-    async openStream(id) {
-      return must(id).streams.open()
     },
 
     inventory: {

@@ -1,18 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 import type { BackendSandbox, SandboxProfile } from '../backend.ts'
-import {
-  startContainer,
-  type ContainerOptions,
-  checkOwner,
-  open,
-  type OpenSandbox,
-} from './start-container.ts'
-import { connectSandbox, type ConnectedSandbox } from '../sbxd/client.ts'
+import { connectOpened, open, type OpenSandbox } from './connect-opened.ts'
+import { startContainer, type ContainerOptions, checkOwner } from './start-container.ts'
+import type { ConnectedSandbox } from '../sbxd/client.ts'
 import type { Egress } from '../egress/egress.ts'
 import type { Prove } from './proof.ts'
 import { SandboxError } from '../errors.ts'
-import { deriveSandboxKey, deriveStateKey } from './key.ts'
+import { deriveStateKey } from './key.ts'
 import type { Gate } from '#shared/async/keyed-lock'
 import type { LedgerSlot } from '../ledger.ts'
 import { PROTOCOL_VERSION } from '../sbxd/protocol/frames.ts'
@@ -191,18 +186,17 @@ export class Connecting {
 
   async #handshake(
     { slot, userId }: LedgerSlot,
-    { id, stream, profile }: OpenSandbox,
+    opened: OpenSandbox,
     epoch: number,
     signal: AbortSignal,
   ): Promise<Connection> {
     const context = this.#context
-    const key = deriveSandboxKey(context.deploymentKey, id)
     const stateKey = deriveStateKey(context.deploymentKey, slot)
     const disk = context.budget()
     const newerEpoch = async (current: number): Promise<number | undefined> =>
       userId === undefined ? undefined : context.newerEpoch?.(userId, current)
-    const sandbox = await connectSandbox({ id, stream, key, stateKey, epoch, newerEpoch, signal, disk })
-    return { sandbox, profile }
+    const connection = { stateKey, epoch, newerEpoch, signal, disk }
+    return { sandbox: await connectOpened(slot, opened, context, connection), profile: opened.profile }
   }
 
   async #admitted(userId: string, { sandbox, profile }: Connection): Promise<ConnectedSandbox> {

@@ -2,11 +2,10 @@
  * Empties a workspace before its volume is removed: an engine that recurses 60,000 levels runs out
  * of descriptors.
  */
-import { type ContainerOptions, open, specOf } from './start-container.ts'
-import { connectSandbox } from '../sbxd/client.ts'
+import { connectOpened, open } from './connect-opened.ts'
+import { type ContainerOptions, specOf } from './start-container.ts'
 import { collect, newCommandId } from '../sbxd/collect.ts'
 import { SandboxError } from '../errors.ts'
-import { deriveSandboxKey } from './key.ts'
 import type { LedgerSlot } from '../ledger.ts'
 import { poolName } from '../names.ts'
 import type { Sandbox } from '../sandbox.ts'
@@ -63,16 +62,15 @@ export async function emptyWorkspace(
   options: ContainerOptions,
   limit: AbortSignal = AbortSignal.timeout(REMOVE_MS),
 ): Promise<void> {
-  const { backend, deploymentId, deploymentKey, ledger } = options
+  const { backend, deploymentId, ledger } = options
   const row: LedgerSlot = { slot, uid, volume, state: 'condemned', generation: 0, createdAt: Date.now() }
   const spec = { ...specOf(row, poolName(deploymentId, slot), options), hasWorkspace: true }
   const container = await backend.create(spec)
   try {
     const epoch = await ledger.nextEpoch()
     const signal = AbortSignal.timeout(START_MS)
-    const { id, stream } = await open(container, backend, signal)
-    const key = deriveSandboxKey(deploymentKey, id)
-    const sandbox = await connectSandbox({ id, stream, key, epoch, signal, disk: UNLIMITED })
+    const opened = await open(container, backend, signal)
+    const sandbox = await connectOpened(slot, opened, options, { epoch, signal, disk: UNLIMITED })
     // Without the connection neither a command nor a removal is awaited.
     const giveUp = (): void =>
       void sandbox.close(new SandboxError('timeout', 'The workspace was not emptied in time.'))

@@ -43,7 +43,7 @@ interface HostLimitsOptions {
 
 /**
  * A backend that starts a sandbox only when the host has room for it. Otherwise an idle one is
- * stopped first; when all are busy, `start` rejects with `host_full`. A pool sandbox never stops
+ * stopped first; when all are busy, `open` rejects with `host_full`. A pool sandbox never stops
  * another one.
  */
 export function withHostLimits(backend: SandboxBackend, options: HostLimitsOptions): SandboxBackend {
@@ -81,12 +81,13 @@ export function withHostLimits(backend: SandboxBackend, options: HostLimitsOptio
 
   return {
     ...backend,
-    async start(id) {
-      await oneAtATime(() => letIn(id))
+    async open(sandbox, signal) {
+      if (sandbox.state === 'running') return backend.open(sandbox, signal)
+      await oneAtATime(() => letIn(sandbox.id))
       try {
-        await backend.start(id)
+        return await backend.open(sandbox, signal)
       } finally {
-        starting.delete(id)
+        starting.delete(sandbox.id)
       }
     },
   }

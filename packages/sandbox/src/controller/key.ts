@@ -1,11 +1,11 @@
 import { hkdfSync } from 'node:crypto'
 
 /**
- * The key of one sandbox's sbxd: HKDF-SHA256 of the deployment key with the container's id, 32
- * bytes. Known before the container starts, so nothing is stored.
+ * The key of one sandbox's sbxd: HKDF-SHA256 of the deployment key with `OpenedSandbox.keyId`, 32
+ * bytes. Nothing is stored.
  */
-export function deriveSandboxKey(deploymentKey: Uint8Array, containerId: string): Uint8Array {
-  return new Uint8Array(hkdfSync('sha256', deploymentKey, 'sandlot sbxd', containerId, 32))
+export function deriveSandboxKey(deploymentKey: Uint8Array, keyId: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', deploymentKey, 'sandlot sbxd', keyId, 32))
 }
 
 /**

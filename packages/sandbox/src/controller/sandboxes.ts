@@ -191,6 +191,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     runtime: options.runtime,
     profileFor: options.profileFor,
     seen: new Map(),
+    alert: (message, details) => log(message, details),
   }
   const lock = createKeyedLock()
   const gate = createGate(options.startsAtOnce ?? 8)

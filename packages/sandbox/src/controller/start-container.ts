@@ -1,5 +1,3 @@
-import type { Duplex } from 'node:stream'
-
 import type {
   BackendSandbox,
   SandboxBackend,
@@ -8,16 +6,15 @@ import type {
   SandboxProfile,
   SandboxSpec,
 } from '../backend.ts'
+import { open, type OpeningOptions, type OpenSandbox } from './connect-opened.ts'
 import { SandboxError, workspaceMissing } from '../errors.ts'
-import { claimedName, LABEL, ownerTag, parseName, poolName, profileOf, slotLabels } from '../names.ts'
+import { claimedName, LABEL, ownerTag, parseName, poolName, slotLabels } from '../names.ts'
 import type { LedgerSlot, SandboxLedger } from '../ledger.ts'
 import { generation } from './slots.ts'
 
-export interface ContainerOptions {
-  backend: SandboxBackend
+export interface ContainerOptions extends OpeningOptions {
   ledger: SandboxLedger
   deploymentId: string
-  deploymentKey: Uint8Array
   image: string
   limits: SandboxLimits
   runtime?: string
@@ -30,14 +27,6 @@ export interface ContainerOptions {
    * removed is used up all the same. Default: only the engine's containers count.
    */
   seen?: Map<string, number>
-}
-
-/** A running container and an unused stream to its sbxd. */
-export interface OpenSandbox {
-  id: string
-  stream: Duplex
-  /** Profile at creation, which a later grant does not change. */
-  profile: SandboxProfile
 }
 
 /** A sandbox that is silent for so long may have ended before its stream was opened. */
@@ -313,28 +302,4 @@ export function specOf(slot: LedgerSlot, name: string, options: ContainerOptions
     runtime: options.runtime,
     ...(profile === 'default' ? {} : { profile }),
   }
-}
-
-/** Opens a stream to its sbxd and brings the container to running from any state. */
-export async function open(
-  container: BackendSandbox,
-  backend: SandboxBackend,
-  signal: AbortSignal,
-): Promise<OpenSandbox> {
-  const { id } = container
-  if (container.state === 'paused') await backend.resume(id)
-  // Attached before the start, so the key is installed before any user process exists.
-  const stream = await backend.openStream(id, signal)
-  // An error without a listener would end the process. `connectSandbox` rejects for a destroyed
-  // stream.
-  stream.on('error', () => {})
-  if (container.state === 'created' || container.state === 'stopped') {
-    try {
-      await backend.start(id)
-    } catch (error) {
-      stream.destroy()
-      throw error
-    }
-  }
-  return { id, stream, profile: profileOf(container) }
 }

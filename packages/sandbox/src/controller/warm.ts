@@ -1,10 +1,11 @@
 import type { BackendSandbox } from '../backend.ts'
-import { type ContainerOptions, containersOf, open } from './start-container.ts'
+import { connectOpened, open } from './connect-opened.ts'
+import { type ContainerOptions, containersOf } from './start-container.ts'
 import { collect } from '../sbxd/collect.ts'
-import { connectSandbox, type ConnectedSandbox } from '../sbxd/client.ts'
+import type { ConnectedSandbox } from '../sbxd/client.ts'
 import type { Prove } from './proof.ts'
 import { SandboxError } from '../errors.ts'
-import { deriveSandboxKey, deriveStateKey } from './key.ts'
+import { deriveStateKey } from './key.ts'
 import type { LedgerSlot } from '../ledger.ts'
 import { diskBudget } from '../limits.ts'
 import { parseName } from '../names.ts'
@@ -41,19 +42,16 @@ export async function openWarm(
   // After the epoch: a later claim has a greater one, and takes the sandbox over from us.
   const rows = await context.ledger.list()
   if (!rows.some((row) => row.slot === slot.slot && row.state === 'warm')) throw ownedElsewhere()
-  const { id, stream, profile } = await open(container, context.backend, signal)
-  // `connectSandbox` verifies by a round trip that it serves, not only that it runs.
-  const sandbox = await connectSandbox({
-    id,
-    stream,
-    key: deriveSandboxKey(context.deploymentKey, id),
+  const opened = await open(container, context.backend, signal)
+  // Connecting verifies by a round trip that it serves, not only that it runs.
+  const sandbox = await connectOpened(slot.slot, opened, context, {
     stateKey: deriveStateKey(context.deploymentKey, slot.slot),
     epoch,
     signal,
     disk: diskBudget(context.limits),
   })
   try {
-    await context.prove(sandbox, profile)
+    await context.prove(sandbox, opened.profile)
     await checkReady(sandbox, signal)
   } catch (error) {
     await sandbox.close()

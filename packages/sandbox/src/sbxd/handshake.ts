@@ -41,11 +41,18 @@ const NONCE_BYTES = 16
 const AGAIN_MS = 2_500
 const REFUSED = { noKey: 1, wrongKey: 2, oldEpoch: 3, version: 4 } as const
 
+/** sbxd holds another key: it was installed by someone without ours. */
+export class KeyRefused extends SandboxError {
+  constructor() {
+    super('protocol', 'The sandbox does not accept this key')
+  }
+}
+
 /**
  * Sends HELLO until WELCOME. Everything before the answer with our nonce is ignored: it may be the
  * tail of a frame to an earlier controller. HELLO is repeated every `againMs` (default 2,500),
  * because another controller's simultaneous writes may swallow it; sbxd ignores a repeated one.
- * Rejects with `fenced` (old epoch, also that of `newerEpoch`), `protocol` (wrong key, other
+ * Rejects with `fenced` (old epoch, also that of `newerEpoch`), `protocol` (`KeyRefused`, other
  * version), `sandbox_lost` (the stream ended), `timeout` or `cancelled`. The stream is then paused,
  * without our listeners.
  */
@@ -204,7 +211,7 @@ function refusedError(reason: number): SandboxError {
       'protocol',
       'The sandbox speaks another version of the protocol; rebuild its image',
     )
-  return new SandboxError('protocol', 'The sandbox does not accept this key')
+  return new KeyRefused()
 }
 
 function readWelcome(payload: Buffer, nonce: Buffer, rest: Buffer): Welcome {

@@ -78,7 +78,7 @@ export function connectionTests({ apart, fixture, slow }: Suite): void {
     const newer = await bench.connect()
     let isClosed = false
     void newer.closed.then(() => (isClosed = true))
-    const late = await fixture().backend.openStream(bench.container.id)
+    const late = await bench.open()
     late.on('error', () => {}).resume()
     const frame = (bytes: number): Buffer =>
       encodeFrame(FrameType.DATA, 0, 1, randomBytes(bytes), { header: 11, payload: 13 })
@@ -96,7 +96,7 @@ export function connectionTests({ apart, fixture, slow }: Suite): void {
     async ({ sandbox, bench }) => {
       await sandbox.close()
       const request = { id: newId(), command: 'echo line >> once; echo out' }
-      const stream = await fixture().backend.openStream(bench.container.id)
+      const stream = await bench.open()
       const broken = await bench.connect({ stream: breakAt(stream, request.command) })
       await expect(broken.run(request)).rejects.toMatchObject({ code: 'sandbox_lost' })
       expect(await broken.closed).toMatchObject({ code: 'sandbox_lost' })
@@ -228,7 +228,7 @@ export function connectionTests({ apart, fixture, slow }: Suite): void {
         junk,
         randomBytes(65_536),
       ]) {
-        const stream = await fixture().backend.openStream(bench.container.id)
+        const stream = await bench.open()
         await new Promise((resolve) => stream.write(bytes, resolve))
         stream.destroy()
         expect(await persist(bench, (again) => sh(again, 'echo ok'))).toMatchObject({ out: 'ok\n' })
@@ -244,11 +244,7 @@ export function connectionTests({ apart, fixture, slow }: Suite): void {
       await fc.assert(
         fc.asyncProperty(fc.nat(900), fc.nat(900), async (written, read) => {
           const request = { id: newId(), command: 'echo line >> cuts; seq 1 50; echo end >&2' }
-          const stream = cutAfter(
-            await fixture().backend.openStream(bench.container.id),
-            HANDSHAKE_BYTES + written,
-            read,
-          )
+          const stream = cutAfter(await bench.open(), HANDSHAKE_BYTES + written, read)
           await bench
             .connect({ stream, heartbeatMs: 200 })
             .then((cut) => cut.run(request).then(finish))
@@ -280,7 +276,7 @@ export function connectionTests({ apart, fixture, slow }: Suite): void {
       ]
       for (const { written, read } of sample('resumed sessions', cuts, 16)) {
         const echo = echoSession(randomBytes(2_000))
-        const inner = await fixture().backend.openStream(bench.container.id)
+        const inner = await bench.open()
         const stream = cutAfter(inner, written + HANDSHAKE_BYTES, read)
         await bench
           .connect({ stream, heartbeatMs: 200 })
@@ -320,7 +316,7 @@ export function connectionTests({ apart, fixture, slow }: Suite): void {
 
   alone('forgets half a request of a controller that is gone', async ({ sandbox, bench }) => {
     const long = { id: newId(), command: `: ${'x'.repeat(100_000)}` }
-    const inner = await fixture().backend.openStream(bench.container.id)
+    const inner = await bench.open()
     // All of the first piece, nothing of the second.
     const stream = cutAfter(inner, HANDSHAKE_BYTES + HEADER_BYTES + MAX_PAYLOAD + 4, Number.MAX_SAFE_INTEGER)
     const cut = await bench.connect({ stream })

@@ -463,7 +463,6 @@ export function fileTests({ it, sandbox, fixture }: Suite): void {
     )
     await own.close()
     await fixture().backend.stop(bench.container.id)
-    await fixture().backend.start(bench.container.id)
     const again = await bench.connect()
     expect((await again.files.list('.tool-outputs')).map(({ path }) => path)).toEqual([
       '.tool-outputs/keep.txt',

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Duplex } from 'node:stream'
 
 import type { BackendSandbox, SandboxBackend, SandboxSpec } from '../../src/backend.ts'
 import { connectSandbox, type ConnectedSandbox } from '../../src/sbxd/client.ts'
@@ -42,14 +43,13 @@ export class Bench {
   readonly fixture: BackendFixture
   readonly spec: SandboxSpec
   readonly container: BackendSandbox
-  readonly key: Uint8Array
   epoch = 1
+  #keyId: string | undefined
 
   constructor(fixture: BackendFixture, spec: SandboxSpec, container: BackendSandbox) {
     this.fixture = fixture
     this.spec = spec
     this.container = container
-    this.key = deriveSandboxKey(deploymentKey, container.id)
   }
 
   static async start(
@@ -58,16 +58,22 @@ export class Bench {
   ): Promise<{ bench: Bench; sandbox: ConnectedSandbox }> {
     const spec = fixture.spec(change)
     const bench = new Bench(fixture, spec, await fixture.backend.create(spec))
-    const stream = await fixture.backend.openStream(bench.container.id)
-    await fixture.backend.start(bench.container.id)
-    return { bench, sandbox: await bench.connect({ stream }) }
+    return { bench, sandbox: await bench.connect() }
+  }
+
+  /** One more stream to its sbxd, started if it does not run. */
+  async open(): Promise<Duplex> {
+    const { stream, keyId } = await this.fixture.backend.open(this.container)
+    this.#keyId = keyId
+    return stream
   }
 
   async connect(change: Partial<Parameters<typeof connectSandbox>[0]> = {}): Promise<ConnectedSandbox> {
-    const stream = change.stream ?? (await this.fixture.backend.openStream(this.container.id))
+    const stream = change.stream ?? (await this.open())
+    if (this.#keyId === undefined) throw new Error('This stream was opened elsewhere')
     return connectSandbox({
       id: this.container.id,
-      key: this.key,
+      key: deriveSandboxKey(deploymentKey, this.#keyId),
       stateKey: stateKeyOf(this.spec.slot),
       epoch: this.epoch,
       heartbeatMs: 0,

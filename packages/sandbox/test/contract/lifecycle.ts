@@ -66,13 +66,12 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
     const { backend } = fixture()
     const { bench, sandbox } = await Bench.start(fixture())
     await sh(sandbox, 'echo kept > file')
-    await backend.start(bench.container.id)
+    const more = await bench.open()
+    more.destroy()
     await backend.stop(bench.container.id)
     await backend.stop(bench.container.id)
     expect(await backend.inventory.inspect(bench.container.id)).toMatchObject({ state: 'stopped' })
-    const stream = await backend.openStream(bench.container.id)
-    await backend.start(bench.container.id)
-    const again = await bench.connect({ stream })
+    const again = await bench.connect()
     expect(again.bootId).not.toBe(sandbox.bootId)
     expect((await sh(again, 'cat file')).out).toBe('kept\n')
     await again.close()
@@ -149,7 +148,9 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
     const { backend } = fixture()
     expect(await backend.inventory.inspect('no-such-sandbox')).toBeUndefined()
     await backend.remove('no-such-sandbox')
-    await expect(backend.start('no-such-sandbox')).rejects.toMatchObject({ code: 'sandbox_lost' })
-    await expect(backend.openStream('no-such-sandbox')).rejects.toMatchObject({ code: 'sandbox_lost' })
+    for (const state of ['stopped', 'running'] as const)
+      await expect(backend.open({ id: 'no-such-sandbox', state })).rejects.toMatchObject({
+        code: 'sandbox_lost',
+      })
   })
 }

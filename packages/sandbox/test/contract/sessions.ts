@@ -181,9 +181,7 @@ export function sessionTests({ it, sandbox, fixture }: Suite): void {
     await sh(first, 'mkdir gone; cd gone; export B=1', { session: 'two' })
     await first.files.remove('gone')
     await backend.stop(bench.container.id)
-    const stream = await backend.openStream(bench.container.id)
-    await backend.start(bench.container.id)
-    const own = await bench.connect({ stream })
+    const own = await bench.connect()
     const at = async (session: string): Promise<unknown[]> => {
       const show = 'echo "$PWD ${A-none} ${B-none} ${LANG-unset}"'
       const command = await own.run({ id: newId(), command: show, session, autoAcknowledge: true })

@@ -31,11 +31,10 @@ async function connected(heartbeatMs = 0): Promise<ConnectedSandbox> {
   const slot = `slot${String(made).padStart(4, '0')}`
   const name = `sbx-test-${slot}`
   const spec = { name, slot, uid: 30_000, volume: name, image: 'none', limits: DEFAULT_LIMITS, labels: {} }
-  const { id } = await backend.create(spec)
-  const stream = await backend.openStream(id)
-  await backend.start(id)
-  const key = deriveSandboxKey(fixture.deploymentKey, id)
-  return connectSandbox({ id, stream, key, epoch: 1, heartbeatMs })
+  const created = await backend.create(spec)
+  const { stream, keyId } = await backend.open(created)
+  const key = deriveSandboxKey(fixture.deploymentKey, keyId)
+  return connectSandbox({ id: created.id, stream, key, epoch: 1, heartbeatMs })
 }
 
 /** The same engine, slowed down on demand. */

@@ -81,7 +81,7 @@ function withoutVolumes(): SandboxBackend {
   const volumes = { ...backend.inventory.volumes, has: async () => false }
   return {
     ...backend,
-    start: () => expect.fail('it was started'),
+    open: () => expect.fail('it was started'),
     inventory: { ...backend.inventory, volumes },
   }
 }

@@ -24,9 +24,9 @@ test('a warm sandbox stays in the pool when the ledger fails at its claim', asyn
   const { sandboxes } = fixture.start({
     backend: {
       ...fixture.engine.backend,
-      openStream(id, signal) {
-        opened.push(id)
-        return fixture.engine.backend.openStream(id, signal)
+      open(sandbox, signal) {
+        opened.push(sandbox.id)
+        return fixture.engine.backend.open(sandbox, signal)
       },
     },
     ledger: {
@@ -53,10 +53,10 @@ test('a warm one that is given back while the controller closes is let go of wit
   const { sandboxes } = fixture.start({
     backend: {
       ...fixture.engine.backend,
-      async openStream(id, signal) {
-        const stream = await fixture.engine.backend.openStream(id, signal)
-        streams.push(stream)
-        return stream
+      async open(sandbox, signal) {
+        const opened = await fixture.engine.backend.open(sandbox, signal)
+        streams.push(opened.stream)
+        return opened
       },
     },
     ledger: {
@@ -154,10 +154,11 @@ test('one whose stream breaks while it is made, and that cannot be removed, is t
   const { sandboxes } = fixture.start({
     backend: {
       ...backend,
-      async openStream(id, signal) {
-        opened.push(id)
-        stream = await backend.openStream(id, signal)
-        return stream
+      async open(sandbox, signal) {
+        opened.push(sandbox.id)
+        const one = await backend.open(sandbox, signal)
+        stream = one.stream
+        return one
       },
       list(labels) {
         looks += 1

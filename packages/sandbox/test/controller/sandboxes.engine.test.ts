@@ -1,17 +1,22 @@
-import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import type { Duplex } from 'node:stream'
+import { Duplex } from 'node:stream'
 
 import { describe } from 'vitest'
 
 import type { SandboxBackend } from '../../src/backend.ts'
 import { createDockerBackend } from '../../src/backends/docker/backend.ts'
-import { connectSandbox } from '../../src/sbxd/client.ts'
 import { createFileLedger } from '../../src/controller/file-ledger.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import { claimedName, ownerTag } from '../../src/names.ts'
+import {
+  encodeFrame,
+  FrameType,
+  HEADER_BYTES,
+  HELLO_CRC,
+  readHeader,
+} from '../../src/sbxd/protocol/frames.ts'
 import type { OutputChunk } from '../../src/sandbox.ts'
 import { sh } from '../contract/harness.ts'
 import { deployed, docker, shell, type DockerFixture } from '../support/docker-fixture.ts'
@@ -107,16 +112,46 @@ describe('acquire', () => {
     })
 })
 
+/** The same backend, whose sbxd in this container gets every HELLO in another version. */
+function ofAnotherVersion(backend: SandboxBackend, id: string): SandboxBackend {
+  return {
+    ...backend,
+    async open(sandbox, signal) {
+      const opened = await backend.open(sandbox, signal)
+      return sandbox.id === id ? { ...opened, stream: inAnotherVersion(opened.stream) } : opened
+    },
+  }
+}
+
+function inAnotherVersion(inner: Duplex): Duplex {
+  const outer = new Duplex({
+    read: () => {},
+    write(piece: Buffer, _encoding, done) {
+      const header = piece.length > HEADER_BYTES ? readHeader(piece) : undefined
+      if (header?.type !== FrameType.HELLO) return void inner.write(piece, () => done())
+      const payload = Buffer.from(piece.subarray(HEADER_BYTES, HEADER_BYTES + header.length))
+      payload.writeUInt16LE(payload.readUInt16LE(0) + 1, 0)
+      inner.write(encodeFrame(header.type, header.flags, 0, payload, HELLO_CRC), () => done())
+    },
+    destroy(error, done) {
+      inner.destroy()
+      done(error)
+    },
+  })
+  inner.on('data', (piece: Buffer) => outer.push(piece)).on('close', () => outer.destroy())
+  return outer
+}
+
 describe('a stream that drops while the container runs', () => {
   /** The same backend, with a hand on the streams it opens. */
   function cuttable(fixture: DockerFixture) {
     const streams: Duplex[] = []
     const backend: SandboxBackend = {
       ...fixture.backend,
-      openStream: async (id, signal) => {
-        const stream = await fixture.backend.openStream(id, signal)
-        streams.push(stream)
-        return stream
+      open: async (sandbox, signal) => {
+        const opened = await fixture.backend.open(sandbox, signal)
+        streams.push(opened.stream)
+        return opened
       },
     }
     return { controller: fixture.controller({ backend }), cut: () => streams.at(-1)?.destroy(), streams }
@@ -264,13 +299,13 @@ describe('what is kept', () => {
       const before = await sandboxes.acquire('ann')
       await shell(before, 'echo kept > file')
       await sandboxes.stop('ann')
-      // Another key in it stands for another version: sbxd refuses both for good.
-      await fixture.backend.start(before.id)
-      const stream = await fixture.backend.openStream(before.id)
-      await (await connectSandbox({ id: before.id, stream, key: randomBytes(32), epoch: 1 })).close()
-      await expect(fixture.controller().acquire('ann')).rejects.toMatchObject({ code: 'protocol' })
+      const backend = ofAnotherVersion(fixture.backend, before.id)
+      await expect(fixture.controller({ backend }).acquire('ann')).rejects.toMatchObject({
+        code: 'protocol',
+        message: /another version/,
+      })
       expect(await fixture.containers()).toContain(before.id)
-      const upgraded = fixture.controller({ limits: { ...DEFAULT_LIMITS, pids: 100 } })
+      const upgraded = fixture.controller({ backend, limits: { ...DEFAULT_LIMITS, pids: 100 } })
       expect(await say(fixture, 'cat file', upgraded)).toBe('kept')
       expect(await fixture.containers()).not.toContain(before.id)
     },
@@ -378,7 +413,9 @@ describe('what is not ours, or not there', () => {
     const { id } = await other.create(foreign)
     try {
       expect(await fixture.backend.inventory.inspect(id)).toBeUndefined()
-      await expect(fixture.backend.start(id)).rejects.toMatchObject({ code: 'sandbox_lost' })
+      await expect(fixture.backend.open({ id, state: 'created' })).rejects.toMatchObject({
+        code: 'sandbox_lost',
+      })
       await fixture.backend.remove(id)
       await expect(fixture.backend.inventory.volumes.remove(foreign.volume)).rejects.toMatchObject({
         code: 'permission',

@@ -37,10 +37,10 @@ test('a stream that drops while its user is being stopped does not start the san
   let slow = false
   const backend: SandboxBackend = {
     ...local,
-    async openStream(id, signal) {
-      const stream = await local.openStream(id, signal)
-      streams.push(stream)
-      return stream
+    async open(sandbox, signal) {
+      const opened = await local.open(sandbox, signal)
+      streams.push(opened.stream)
+      return opened
     },
     async list(labels) {
       const found = await local.list(labels)
@@ -78,18 +78,14 @@ test('a stream that breaks while its container starts ends nothing but the attem
   const streams: Duplex[] = []
   const backend: SandboxBackend = {
     ...local,
-    async openStream(id, signal) {
-      const stream = await local.openStream(id, signal)
-      streams.push(stream)
-      return stream
-    },
-    async start(id) {
-      // An engine that disappears between its answers to the attach and to the start. In a turn of
-      // its own: after a promise of node:fs Node loses an exception of a tick.
+    async open(sandbox, signal) {
+      const opened = await local.open(sandbox, signal)
+      streams.push(opened.stream)
+      // In a turn of its own: after a promise of node:fs Node loses an exception of a tick.
       await sleep(1)
-      if (breaks-- > 0) streams.at(-1)?.destroy(new Error('the connection was reset'))
+      if (breaks-- > 0) opened.stream.destroy(new Error('the connection was reset'))
       await sleep(1)
-      await local.start(id)
+      return opened
     },
   }
   const sandboxes = createSandboxes({

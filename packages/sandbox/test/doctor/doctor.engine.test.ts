@@ -82,9 +82,8 @@ test('a sandbox without the hardening is seen to be one, and may not be used', a
     testConfig.image,
   )
   try {
-    const stream = await fixture.backend.openStream(id)
-    await fixture.backend.start(id)
-    const key = deriveSandboxKey(randomBytes(32), id)
+    const { stream, keyId } = await fixture.backend.open({ id, state: 'created' })
+    const key = deriveSandboxKey(randomBytes(32), keyId)
     const sandbox = await connectSandbox({ id, stream, key, epoch: 1 })
     const failed = judgeProof(await probeSandbox(sandbox))
       .filter(({ state }) => state === 'failed')

@@ -43,7 +43,7 @@ describe.skipIf(missing !== undefined)('an older sbxd', () => {
   test('does not count frames, so that late bytes of another controller cost the stream, and nothing more', async () => {
     const { bench, sandbox } = await Bench.start(fixture)
     const command = await sandbox.run({ id: newId(), command: 'read -r x; echo "got $x"', stdin: true })
-    const late = await fixture.backend.openStream(bench.container.id)
+    const late = await bench.open()
     late.on('error', () => {}).resume()
     late.write(encodeFrame(FrameType.DATA, 0, 1, randomBytes(20), { header: 11, payload: 13 }))
     expect(await sandbox.closed).toMatchObject({ code: 'sandbox_lost' })

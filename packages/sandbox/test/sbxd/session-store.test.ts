@@ -65,9 +65,7 @@ async function restart(between: () => void = () => {}): Promise<void> {
   const { id } = bench.container
   await backend.stop(id)
   between()
-  const stream = await backend.openStream(id)
-  await backend.start(id)
-  current = await bench.connect({ stream })
+  current = await bench.connect()
 }
 
 /** A file with a good seal round these bytes. */
@@ -262,9 +260,7 @@ test('without the key that seals it nothing is read or written', async () => {
   const { id } = bench.container
   await backend.stop(id)
   const before = readFileSync(file)
-  const stream = await backend.openStream(id)
-  await backend.start(id)
-  current = await bench.connect({ stream, stateKey: undefined })
+  current = await bench.connect({ stateKey: undefined })
   expect((await run('echo ${A-none}; export A=mine')).out).toBe('none\n')
   expect((await run('echo $A')).out).toBe('mine\n')
   await backend.stop(id)

@@ -57,14 +57,13 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       await volumes.ensure(spec, signal)
       return containers.create(spec, body, signal)
     },
-    start: (id) => containers.start(id),
+    open: (sandbox, signal) => containers.open(sandbox, signal),
     stop: (id) => containers.stop(id),
     pause: (id) => containers.pause(id),
     resume: (id) => containers.resume(id),
     claim: (id, owner) => containers.claim(id, owner),
     remove: (id) => containers.remove(id),
     list: (labels) => containers.list(labels),
-    openStream: (id, signal) => containers.openStream(id, signal),
     inventory: {
       async capabilities(signal) {
         const [apiVersion, kind, info] = await Promise.all([

@@ -1,10 +1,9 @@
 /** Containers of one deployment. Those of other deployments and programs are never touched. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Duplex } from 'node:stream'
 
 import type Docker from 'dockerode'
 
-import type { BackendSandbox, SandboxOwner, SandboxSpec } from '../../backend.ts'
+import type { BackendSandbox, OpenedSandbox, SandboxOwner, SandboxSpec, SeenSandbox } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { claimedName, LABEL } from '../../names.ts'
 import { post } from './attach.ts'
@@ -54,27 +53,19 @@ export class Containers {
     )
   }
 
-  async start(id: string): Promise<void> {
-    await this.#must(id)
-    const forgotten = await this.#engine.call(
-      'start the sandbox',
-      DEADLINE.change,
-      async (docker, signal) => {
-        try {
-          await unless([304], docker.getContainer(id).start({ abortSignal: signal }))
-          return undefined
-        } catch (error) {
-          if (isForgottenTask(error)) return error
-          throw error
-        }
-      },
-    )
-    if (!forgotten) return
-    // It can never be started again; its files are in its volume.
-    await this.remove(id)
-    const what =
-      'The Docker engine lost track of the container in a crash, so it was removed; the files stay.'
-    throw new SandboxError('sandbox_lost', `${what} Try again.`, { cause: forgotten })
+  async open({ id, state }: SeenSandbox, signal?: AbortSignal): Promise<OpenedSandbox> {
+    await this.#must(id, signal)
+    // Attached before the start, so the key is installed before any user process exists.
+    const stream = unframed(await this.#engine.attach(id, signal))
+    // An error without a listener would end the process.
+    stream.on('error', () => {})
+    try {
+      if (state !== 'running') await this.#start(id)
+    } catch (error) {
+      stream.destroy()
+      throw error
+    }
+    return { stream, keyId: id }
   }
 
   async stop(id: string): Promise<void> {
@@ -143,14 +134,31 @@ export class Containers {
     })
   }
 
-  async openStream(id: string, signal?: AbortSignal): Promise<Duplex> {
-    await this.#must(id, signal)
-    return unframed(await this.#engine.attach(id, signal))
-  }
-
   async inspect(idOrName: string, signal?: AbortSignal): Promise<BackendSandbox | undefined> {
     const found = await this.#find(idOrName, signal)
     return found && this.#ours(found)
+  }
+
+  async #start(id: string): Promise<void> {
+    const forgotten = await this.#engine.call(
+      'start the sandbox',
+      DEADLINE.change,
+      async (docker, signal) => {
+        try {
+          await unless([304], docker.getContainer(id).start({ abortSignal: signal }))
+          return undefined
+        } catch (error) {
+          if (isForgottenTask(error)) return error
+          throw error
+        }
+      },
+    )
+    if (!forgotten) return
+    // It can never be started again; its files are in its volume.
+    await this.remove(id)
+    const what =
+      'The Docker engine lost track of the container in a crash, so it was removed; the files stay.'
+    throw new SandboxError('sandbox_lost', `${what} Try again.`, { cause: forgotten })
   }
 
   #remember(id: string, labels: Record<string, string>): void {

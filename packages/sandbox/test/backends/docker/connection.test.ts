@@ -1,4 +1,5 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -45,6 +46,18 @@ describe('DOCKER_HOST', () => {
   })
 })
 
+const id = 'a'.repeat(64)
+const inspected = {
+  Id: id,
+  Name: '/x',
+  State: { Status: 'created' },
+  Config: { Labels: { 'sandlot.deployment': 'dep', 'sandlot.role': 'sandbox' } },
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
+}
+
 describe('an engine that is not as it should be', () => {
   let folder: string
   let socketPath: string
@@ -59,9 +72,9 @@ describe('an engine that is not as it should be', () => {
     server = undefined
   })
   const engine = () => createEngine({ kind: 'unix', socketPath, shown: socketPath })
-  const answerWith = (listener: RequestListener) =>
+  const answerWith = (listener: RequestListener, at: string | number = socketPath) =>
     new Promise<void>((resolve) => {
-      server = createServer(listener).listen(socketPath, resolve)
+      server = createServer(listener).listen(at, resolve)
     })
   /** Like an engine for `/_ping`, and `then` for everything else. */
   const pinging =
@@ -70,36 +83,83 @@ describe('an engine that is not as it should be', () => {
       request.url === '/_ping'
         ? response.setHeader('Api-Version', version).end('OK')
         : then(request, response)
+  /** The other ends of all attach streams from now on, of an engine that answers `then` after each. */
+  const attaching = (asked: string[], then: RequestListener, at?: string | number): Promise<Socket[]> => {
+    const attached: Socket[] = []
+    const opened = answerWith(
+      pinging((request, response) => {
+        asked.push(`${request.method} ${request.url?.replace(/^\/v[\d.]+|\?.*$/g, '')}`)
+        then(request, response)
+      }),
+      at,
+    )
+    server?.on('upgrade', ({ url }, socket: Socket) => {
+      asked.push(`attach ${url?.split('/')[3]}`)
+      attached.push(socket)
+      socket
+        .on('error', () => {})
+        .on('end', () => socket.end())
+        .resume()
+      socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n')
+    })
+    return opened.then(() => attached)
+  }
   const info = (deadlineMs = 5_000, signal?: AbortSignal) =>
     engine().call('describe itself', deadlineMs, (docker) => docker.info(), signal)
 
   test.each(['task 0a1b: already exists: unknown', 'id already in use'])(
     'a container that it can never start again (%s) is taken away, so that another takes its place',
     async (message) => {
-      const id = 'a'.repeat(64)
       const asked: string[] = []
-      const labels = { 'sandlot.deployment': 'dep', 'sandlot.role': 'sandbox' }
-      await answerWith(
-        pinging((request, response) => {
-          asked.push(`${request.method} ${request.url?.replace(/^\/v[\d.]+|\?.*$/g, '')}`)
-          const [status, body] =
-            request.method === 'DELETE'
-              ? [204, undefined]
-              : request.method === 'POST'
-                ? [500, { message }]
-                : [200, { Id: id, Name: '/x', State: { Status: 'created' }, Config: { Labels: labels } }]
-          response.writeHead(status, { 'Content-Type': 'application/json' }).end(body && JSON.stringify(body))
-        }),
-      )
+      const attached = await attaching(asked, ({ method }, response) => {
+        if (method === 'DELETE') response.writeHead(204).end()
+        else if (method === 'POST') send(response, 500, { message })
+        else send(response, 200, inspected)
+      })
       const backend = createDockerBackend({ deployment: 'dep', dockerHost: `unix://${socketPath}` })
-      await expect(backend.start(id)).rejects.toMatchObject({
+      await expect(backend.open({ id, state: 'created' })).rejects.toMatchObject({
         code: 'sandbox_lost',
         message: /the files stay/,
       })
       expect(asked).toContain(`DELETE /containers/${id}`)
+      await expect.poll(() => attached[0]?.closed).toBe(true)
       await backend.inventory.close()
     },
   )
+
+  test('is attached to before the start, and one that runs is not asked to start', async () => {
+    const asked: string[] = []
+    await attaching(asked, ({ method }, response) =>
+      method === 'POST' ? response.writeHead(204).end() : send(response, 200, inspected),
+    )
+    const backend = createDockerBackend({ deployment: 'dep', dockerHost: `unix://${socketPath}` })
+    const opened = [
+      await backend.open({ id, state: 'stopped' }),
+      await backend.open({ id, state: 'running' }),
+    ]
+    expect(opened.map(({ keyId }) => keyId)).toEqual([id, id])
+    expect(asked).toEqual([
+      `GET /containers/${id}/json`,
+      `attach ${id}`,
+      `POST /containers/${id}/start`,
+      `attach ${id}`,
+    ])
+    for (const { stream } of opened) stream.destroy()
+  })
+
+  test('an attach stream that breaks during the start is returned destroyed, and ends nothing', async () => {
+    const then: RequestListener = ({ method }, response) => {
+      if (method !== 'POST') return send(response, 200, inspected)
+      attached[0]?.resetAndDestroy()
+      setTimeout(() => response.writeHead(204).end(), 50)
+    }
+    const attached = await attaching([], then, 0)
+    const address = server?.address()
+    const port = typeof address === 'object' ? address?.port : undefined
+    const backend = createDockerBackend({ deployment: 'dep', dockerHost: `tcp://127.0.0.1:${port}` })
+    const { stream } = await backend.open({ id, state: 'stopped' })
+    expect(stream.errored).toMatchObject({ code: 'ECONNRESET' })
+  })
 
   test('no socket: says where it looked and what to do', async () => {
     await expect(info()).rejects.toMatchObject({
