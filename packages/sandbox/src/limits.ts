@@ -1,4 +1,4 @@
-import type { SandboxLimits } from './backend.ts'
+import type { SandboxLimits, SandboxProfile } from './backend.ts'
 import { SandboxError } from './errors.ts'
 import type { DiskBudget } from './sandbox.ts'
 
@@ -19,6 +19,31 @@ export const DEFAULT_LIMITS: SandboxLimits = {
   diskBytes: 4096 * MiB,
   diskEntries: DISK_ENTRIES,
   openFiles: 4096,
+}
+
+/**
+ * Resource limits of every process, by the engine's name, apart from `core` (see the create
+ * template). Never nproc: it counts per uid over the whole host.
+ */
+export function processLimits(limits: Pick<SandboxLimits, 'openFiles' | 'diskBytes'>): [string, number][] {
+  return [
+    ['nofile', limits.openFiles],
+    ['fsize', limits.diskBytes],
+    ['memlock', 64 * 1024],
+    ['sigpending', 1024],
+    ['msgqueue', 256 * 1024],
+  ]
+}
+
+/**
+ * Arguments of a sandbox's sbxd: the limits that it sets itself, for engines that set none, and the
+ * engine's mark of a debug profile, without which sbxd lets no command trace.
+ */
+export function sbxdArguments(limits: SandboxLimits, profile: SandboxProfile = 'default'): string[] {
+  return [
+    ...processLimits(limits).flatMap(([name, most]) => [`--limit-${name}`, String(most)]),
+    ...(profile === 'default' ? [] : ['--profile', profile]),
+  ]
 }
 
 /** Workspace budget for sbxd. */

@@ -1,7 +1,7 @@
 import type { SandboxLimits, SandboxSpec } from '../../backend.ts'
-import { SandboxError } from '../../errors.ts'
-import { checkLimits, RUN_BYTES, shmBytes } from '../../limits.ts'
-import { LABEL, slotLabels, UID_RANGE } from '../../names.ts'
+import { RUN_BYTES, shmBytes } from '../../limits.ts'
+import { LABEL, slotLabels } from '../../names.ts'
+import { checkSpec, ENVIRONMENT, WORKSPACE } from '../template-parts.ts'
 
 /** Facts about the engine's host for the template. */
 export interface EngineFacts {
@@ -37,22 +37,6 @@ interface TemplateInput {
 
 /** Body of `POST /containers/create`, exactly our fields. */
 export type CreateBody = ReturnType<typeof createTemplate>
-
-const WORKSPACE = '/workspace'
-
-/**
- * The whole environment of PID 1, without the controller's own. SHELL is set because bash otherwise
- * reads all of /etc/passwd at every start, which doubles the time of a `true`.
- */
-const ENVIRONMENT = [
-  `PATH=${WORKSPACE}/.local/bin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin`,
-  `HOME=${WORKSPACE}`,
-  'SHELL=/bin/bash',
-  'LANG=C.UTF-8',
-  'TERM=xterm-256color',
-  'TZ=UTC',
-  'SANDBOX=1',
-]
 
 /** The engine's own list. Ours replaces it, so it is included in full. */
 const ENGINE_MASKED = [
@@ -225,14 +209,4 @@ function inodes(bytes: number): number {
 
 function thermalPaths(cpus: number): string[] {
   return Array.from({ length: cpus }, (_, cpu) => `/sys/devices/system/cpu/cpu${cpu}/thermal_throttle`)
-}
-
-function checkSpec(spec: SandboxSpec): void {
-  if (!Number.isInteger(spec.uid) || spec.uid < UID_RANGE.first || spec.uid > UID_RANGE.last) {
-    throw new SandboxError(
-      'invalid_arguments',
-      `A sandbox's uid must be ${UID_RANGE.first}–${UID_RANGE.last}, not ${spec.uid}.`,
-    )
-  }
-  checkLimits(spec.limits)
 }

@@ -1,0 +1,199 @@
+import { createHash } from 'node:crypto'
+
+import type { SandboxSpec } from '../../backend.ts'
+import { SandboxError } from '../../errors.ts'
+import { RUN_BYTES, sbxdArguments } from '../../limits.ts'
+import { poolName, UID_RANGE } from '../../names.ts'
+import { checkSpec, ENVIRONMENT, WORKSPACE } from '../template-parts.ts'
+import { KEY, objectLabels, ownerOf, podName } from './labels.ts'
+
+/** Settings of the cluster that every Pod follows. */
+export interface PodSettings {
+  namespace: string
+  /** Share of the memory limit that the scheduler reserves; over 0, at most 1. */
+  memoryRequest: number
+  /** Secret with which a node pulls the image. */
+  pullSecret?: string
+  userNamespaces: boolean
+  /** An init container takes every network interface but `lo` down. */
+  networkDown: boolean
+}
+
+interface PodInput {
+  deployment: string
+  spec: SandboxSpec
+  settings: PodSettings
+}
+
+/** Container of a Pod in which sbxd runs and `sbxd relay` is executed. */
+export const CONTAINER = 'sbxd'
+
+const SBXD = '/usr/bin/sbxd'
+/** Process time that the scheduler reserves: a sandbox is idle most of its life. */
+const CPU_REQUEST = 0.02
+/** Seconds until a Pod of a node that is lost, or not ready, is marked for deletion. */
+const NODE_PATIENCE = 30
+
+/**
+ * The only Pod: pure, with every control of the hardening checklist that Kubernetes has. It is not
+ * scheduled before its gate is removed. `name`: that of the Pod that it replaces. Throws
+ * `invalid_arguments` for a spec that no Pod can be made of.
+ */
+export function podTemplate({ deployment, spec, settings, name }: PodInput & { name?: string }) {
+  const print = fingerprint({ deployment, spec, settings })
+  const owner = ownerOf(deployment, spec)
+  return {
+    apiVersion: 'v1' as const,
+    kind: 'Pod' as const,
+    metadata: {
+      name: name ?? podName(deployment, spec.slot, owner?.generation ?? 0),
+      namespace: settings.namespace,
+      labels: objectLabels(deployment, spec, print),
+      annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' },
+    },
+    spec: {
+      ...podSpec(spec, settings),
+      ...(owner === undefined ? { priorityClassName: `${settings.namespace}-warm` } : {}),
+      schedulingGates: [{ name: KEY.gate }],
+    },
+  }
+}
+
+/**
+ * Hash of the Pod that this spec makes now, independent of its slot and owner: image, limits,
+ * settings, hardening. Additions by admission are not part of it. Throws `invalid_arguments`.
+ */
+export function fingerprint({ deployment, spec, settings }: PodInput): string {
+  check(deployment, spec, settings)
+  const anyone = { ...spec, uid: UID_RANGE.first, volume: '' }
+  return createHash('sha256')
+    .update(JSON.stringify(podSpec(anyone, settings)))
+    .digest('hex')
+    .slice(0, 32)
+}
+
+function podSpec(spec: SandboxSpec, settings: PodSettings) {
+  const { uid, limits, runtime } = spec
+  return {
+    restartPolicy: 'Never' as const,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    // No server answers there: a name is never looked up, in the cluster or outside.
+    dnsPolicy: 'None' as const,
+    dnsConfig: { nameservers: ['127.0.0.1'] },
+    hostname: 'sandbox',
+    terminationGracePeriodSeconds: 2,
+    ...(settings.userNamespaces ? { hostUsers: false } : {}),
+    ...(runtime === undefined ? {} : { runtimeClassName: runtime }),
+    ...(settings.pullSecret === undefined ? {} : { imagePullSecrets: [{ name: settings.pullSecret }] }),
+    tolerations: ['not-ready', 'unreachable'].map((state) => ({
+      key: `node.kubernetes.io/${state}`,
+      operator: 'Exists' as const,
+      effect: 'NoExecute' as const,
+      tolerationSeconds: NODE_PATIENCE,
+    })),
+    securityContext: {
+      runAsUser: uid,
+      runAsGroup: uid,
+      runAsNonRoot: true,
+      fsGroup: uid,
+      // Without it the node changes every file of the home at each start.
+      fsGroupChangePolicy: 'OnRootMismatch' as const,
+      seccompProfile: { type: 'RuntimeDefault' as const },
+    },
+    initContainers: initContainers(spec, settings),
+    containers: [
+      {
+        ...container(CONTAINER, spec, settings),
+        command: [SBXD],
+        args: ['--listen', ...sbxdArguments(limits, spec.profile)],
+        workingDir: WORKSPACE,
+        env: ENVIRONMENT.map((line) => {
+          const at = line.indexOf('=')
+          return { name: line.slice(0, at), value: line.slice(at + 1) }
+        }),
+        volumeMounts: [
+          // The root of a volume belongs to its driver, which may put files there.
+          { name: 'home', mountPath: WORKSPACE, subPath: 'home' },
+          { name: 'tmp', mountPath: '/tmp' },
+          { name: 'run', mountPath: '/run' },
+        ],
+      },
+    ],
+    volumes: [
+      { name: 'home', persistentVolumeClaim: { claimName: spec.volume } },
+      { name: 'tmp', emptyDir: { medium: 'Memory' as const, sizeLimit: String(limits.tmpBytes) } },
+      { name: 'run', emptyDir: { medium: 'Memory' as const, sizeLimit: String(RUN_BYTES) } },
+    ],
+  }
+}
+
+function initContainers(spec: SandboxSpec, settings: PodSettings) {
+  const home = {
+    ...container('home', spec, settings),
+    // As the slot's uid; with -p an existing folder keeps its mode.
+    command: ['/bin/mkdir'],
+    args: ['-p', '-m', '0700', '/volume/home'],
+    volumeMounts: [{ name: 'home', mountPath: '/volume' }],
+  }
+  if (!settings.networkDown) return [home]
+  const network = container('network', spec, settings)
+  const rights = { runAsUser: 0, runAsGroup: 0, runAsNonRoot: false }
+  return [
+    home,
+    {
+      ...network,
+      command: [SBXD],
+      args: ['network-down'],
+      securityContext: {
+        ...network.securityContext,
+        ...rights,
+        capabilities: { drop: ['ALL'], add: ['NET_ADMIN'] },
+      },
+    },
+  ]
+}
+
+/** Parts that all containers of the Pod share. */
+function container(name: string, { image, limits }: SandboxSpec, { memoryRequest }: PodSettings) {
+  return {
+    name,
+    image,
+    imagePullPolicy: 'IfNotPresent' as const,
+    resources: {
+      requests: {
+        cpu: milli(Math.min(CPU_REQUEST, limits.cpus)),
+        memory: String(Math.ceil(limits.memoryBytes * memoryRequest)),
+      },
+      limits: { cpu: milli(limits.cpus), memory: String(limits.memoryBytes) },
+    },
+    securityContext: {
+      privileged: false,
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+  }
+}
+
+function milli(cpus: number): string {
+  return `${Math.max(1, Math.round(cpus * 1000))}m`
+}
+
+function check(deployment: string, spec: SandboxSpec, settings: PodSettings): void {
+  checkSpec(spec)
+  if (spec.volume !== poolName(deployment, spec.slot))
+    throw invalid(`The slot ${spec.slot} has no volume ${spec.volume}.`)
+  if (!/@sha256:[0-9a-f]{64}$/.test(spec.image))
+    throw invalid(
+      `On Kubernetes the sandbox image must be named by its digest, not ${spec.image}: NAME@sha256:… (SANDLOT_SANDBOX_IMAGE).`,
+    )
+  if (!(settings.memoryRequest > 0 && settings.memoryRequest <= 1))
+    throw invalid(
+      `The reserved share of the memory must be over 0 and at most 1, not ${settings.memoryRequest}.`,
+    )
+}
+
+function invalid(text: string): SandboxError {
+  return new SandboxError('invalid_arguments', text)
+}
