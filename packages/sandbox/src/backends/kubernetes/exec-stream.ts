@@ -35,8 +35,9 @@ interface ExecOptions {
 /**
  * Starts `command` in a container and connects to its stdin and stdout. The end of the stream never
  * means that the command has ended: at any end, also one that claims success, it is destroyed with
- * an error, and unread bytes are dropped. The message includes the end of stderr. Back-pressure works in both directions;
- * `end()` closes stdin. Rejects with a `SandboxError` as `KubernetesApi.connect` does.
+ * an error, and unread bytes are dropped. The message includes the end of stderr. Back-pressure
+ * works in both directions; `end()` closes stdin. Rejects with a `SandboxError` as
+ * `KubernetesApi.connect` does.
  */
 export async function openExec(
   api: Pick<KubernetesApi, 'connect' | 'path'>,

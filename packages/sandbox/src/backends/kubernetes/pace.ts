@@ -95,7 +95,7 @@ export class StreamPace {
 
   /** For one more stream to this sandbox; all of its streams share one limit. */
   open(sandbox: string): PacedStream {
-    // A limit outlives its streams until it is full: a stream that is opened again has no new burst.
+    // A limit remains until it is full: a stream that is opened again has no new burst.
     for (const [name, { streams, all }] of this.#shares)
       if (streams === 0 && all.full) this.#shares.delete(name)
     const share = this.#shares.get(sandbox) ?? new Share(this.#rate)

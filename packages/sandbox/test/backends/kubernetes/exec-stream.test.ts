@@ -51,7 +51,7 @@ const frame = (channel: number, text: string | Uint8Array = ''): Buffer =>
   Buffer.concat([Buffer.of(channel), Buffer.from(text)])
 const success = frame(3, '{"metadata":{},"status":"Success"}')
 
-/** What has arrived when the stream has ended, and its error. */
+/** All bytes of the stream up to its end, and its error. */
 async function ended(): Promise<{ out: string; error: SandboxError }> {
   let out = ''
   stream.on('data', (bytes: Buffer) => (out += bytes.toString()))
