@@ -8,6 +8,11 @@ export type SandboxErrorCode =
   | 'sandbox_lost'
   /** The volume of a user with a sandbox is missing. A new one would hide that. */
   | 'workspace_missing'
+  /**
+   * The volume of a user exists and is out of reach for now: its machine does not answer, or it
+   * cannot be attached. A later retry may help; an empty one in its place would hide the files.
+   */
+  | 'workspace_unreachable'
   | 'invalid_arguments'
   | 'path_outside'
   /** A symbolic link is on a path that must have none. */

@@ -15,6 +15,7 @@ export const REASON_OF_SANDBOX_ERROR: Record<SandboxErrorCode, FailureReason> = 
   ledger: 'sandbox_unavailable',
   // A type of its own in the next version: the previous one cannot read another value.
   workspace_missing: 'sandbox_unavailable',
+  workspace_unreachable: 'sandbox_unavailable',
   sandbox_lost: 'sandbox_lost',
   protocol: 'sandbox_lost',
   // Another controller has the sandbox now; commands that we started there continue without us.

@@ -1,0 +1,102 @@
+import type { FreeSpace, SandboxBackend, SandboxSpec } from '../../backend.ts'
+import { SandboxError } from '../../errors.ts'
+import { isDeploymentId } from '../../names.ts'
+import { type AccessOptions, readAccess } from './access.ts'
+import { createApi, type KubernetesApi } from './api.ts'
+import { clusterCapabilities } from './capabilities.ts'
+import { Claims } from './claims.ts'
+import { claimTemplate } from './claim-template.ts'
+import { selectorOf } from './labels.ts'
+import { CLAIMS, PODS } from './objects.ts'
+import { StreamPace } from './pace.ts'
+import { fingerprint, podTemplate, type PodSettings } from './pod-template.ts'
+import { Pods } from './pods.ts'
+import { createCache } from './watch.ts'
+
+export interface KubernetesBackendOptions {
+  /** Only Pods and claims of this deployment are visible. `[a-z0-9-]`, at most 40. */
+  deployment: string
+  access: AccessOptions
+  settings: Omit<PodSettings, 'namespace'>
+  /** StorageClass of homes; default the cluster’s. */
+  storageClass?: string
+  /** Bytes a second between one sandbox and the API server; an agent has four times that. */
+  streamRate: number
+}
+
+/**
+ * Sandboxes as Pods of one namespace of a Kubernetes cluster, and their homes as its claims.
+ * Nothing is contacted before the first call. Throws `invalid_arguments` for an invalid deployment
+ * id; every method rejects with a `SandboxError`.
+ */
+export async function createKubernetesBackend(options: KubernetesBackendOptions): Promise<SandboxBackend> {
+  const { deployment, storageClass } = options
+  if (!isDeploymentId(deployment)) {
+    throw new SandboxError(
+      'invalid_arguments',
+      `"${deployment}" is not a deployment id: lower-case letters, digits and dashes, at most 40.`,
+    )
+  }
+  const access = await readAccess(options.access)
+  const api = createApi(access)
+  const settings: PodSettings = { ...options.settings, namespace: access.namespace }
+  const selection = { labels: selectorOf(deployment) }
+  const cache = createCache(api, PODS, selection)
+  const claimCache = createCache(api, CLAIMS, selection)
+  const claims = new Claims({
+    api,
+    deployment,
+    cache: claimCache,
+    claimOf: (spec) => claimTemplate({ deployment, spec, settings, storageClass }),
+  })
+  const print = (spec: SandboxSpec): string => fingerprint({ deployment, spec, settings })
+  const pods = new Pods({
+    api,
+    deployment,
+    cache,
+    claimCache,
+    claims,
+    podOf: (spec, name) => podTemplate({ deployment, spec, settings, name }),
+    fingerprint: print,
+    pace: new StreamPace(options.streamRate),
+  })
+  return {
+    create: (spec, signal) => pods.create(spec, signal),
+    open: ({ id }, signal) => pods.open(id, signal),
+    stop: (id) => pods.stop(id),
+    pause: unpausable,
+    resume: unpausable,
+    claim: (id, owner) => pods.claim(id, owner),
+    remove: (id) => pods.remove(id),
+    list: (labels) => pods.list(labels),
+    inventory: {
+      capabilities: (signal) => clusterCapabilities(api, settings, signal),
+      engineId: () => clusterId(api),
+      inspect: (idOrName) => pods.inspect(idOrName),
+      fingerprint: async (spec) => print(spec),
+      volumes: claims,
+      // Each home is a volume of its own, so none takes the space of another.
+      hostDisk: async (): Promise<FreeSpace> => ({
+        bytes: Number.POSITIVE_INFINITY,
+        files: Number.POSITIVE_INFINITY,
+      }),
+      health: () => api.health(),
+      async close() {
+        cache.close()
+        claimCache.close()
+        api.close()
+      },
+    },
+  }
+}
+
+async function unpausable(): Promise<never> {
+  throw new SandboxError('engine_unavailable', 'Kubernetes does not pause a Pod; stop it instead.')
+}
+
+/** The cluster’s own authority is in every namespace, and is the same from wherever it is reached. */
+async function clusterId(api: KubernetesApi): Promise<string> {
+  const path = `/api/v1/namespaces/${api.access.namespace}/configmaps/kube-root-ca.crt`
+  const { metadata } = await api.read<{ metadata: { uid: string } }>(path)
+  return metadata.uid
+}

@@ -1,0 +1,180 @@
+/** The claims of a deployment: one for each slot, with its home and what is known of its sandbox. */
+import type { BackendVolumes, SandboxSpec } from '../../backend.ts'
+import { SandboxError, workspaceMissing } from '../../errors.ts'
+import { LABEL } from '../../names.ts'
+import type { KubernetesApi } from './api.ts'
+import { KubernetesError } from './api-error.ts'
+import { sandboxAnnotations } from './claim-template.ts'
+import { KEY, objectLabels, readLabels } from './labels.ts'
+import { CLAIMS, type PatchOperation, type PersistentVolumeClaim } from './objects.ts'
+import { isEnding, isSandboxOf, workspaceOf } from './sandboxes-of.ts'
+import type { Cache } from './watch.ts'
+
+/** Milliseconds until a claim must be gone: a Pod that uses it holds it. */
+const REMOVAL_MS = 60_000
+
+/** Path of a label or an annotation in a JSON patch. */
+export const keyPath = (kind: 'labels' | 'annotations', key: string): string =>
+  `/metadata/${kind}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+
+/** Operations that set these keys. */
+export const setting = (kind: 'labels' | 'annotations', values: Record<string, string>): PatchOperation[] =>
+  Object.entries(values).map(([key, value]) => ({ op: 'add', path: keyPath(kind, key), value }))
+
+/** The patched object must be the one that was read. */
+export const unchanged = ({ metadata }: PersistentVolumeClaim): PatchOperation => ({
+  op: 'test',
+  path: '/metadata/resourceVersion',
+  value: metadata.resourceVersion,
+})
+
+interface ClaimsOptions {
+  api: KubernetesApi
+  deployment: string
+  cache: Cache<PersistentVolumeClaim>
+  claimOf: (spec: SandboxSpec) => PersistentVolumeClaim
+}
+
+export class Claims implements BackendVolumes {
+  readonly #api: KubernetesApi
+  readonly #deployment: string
+  readonly #cache: Cache<PersistentVolumeClaim>
+  readonly #claimOf: (spec: SandboxSpec) => PersistentVolumeClaim
+
+  constructor({ api, deployment, cache, claimOf }: ClaimsOptions) {
+    this.#api = api
+    this.#deployment = deployment
+    this.#cache = cache
+    this.#claimOf = claimOf
+  }
+
+  async list() {
+    return (await this.#cache.list()).filter((claim) => !isEnding(claim)).map(workspaceOf)
+  }
+
+  async has(name: string, signal?: AbortSignal): Promise<boolean> {
+    const claim = await this.#read(name, signal)
+    return claim !== undefined && this.#isOurs(claim) && !isEnding(claim)
+  }
+
+  async ensure(spec: SandboxSpec, signal?: AbortSignal): Promise<void> {
+    await this.#find(spec, signal)
+  }
+
+  async remove(name: string): Promise<void> {
+    const claim = await this.#read(name)
+    if (claim === undefined) return
+    if (!this.#isOurs(claim)) throw notOurs(name)
+    try {
+      await this.#cache.remove(name, { uid: claim.metadata.uid })
+    } catch (error) {
+      if (!(error instanceof KubernetesError && [403, 422].includes(error.status))) throw error
+      throw new SandboxError(
+        'permission',
+        `The claim ${name} had an owner, so only a person removes it: kubectl delete pvc ${name} --namespace ${this.#api.access.namespace}`,
+        { cause: error },
+      )
+    }
+    await this.#cache.until(name, (left) => left === undefined, { doing: `remove ${name}`, ms: REMOVAL_MS })
+  }
+
+  /** The claim of this sandbox’s slot; undefined where there is none. Asks the API. */
+  async ofSandbox(id: string, signal?: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
+    const claim = await this.#read(id.replace(/-\d+$/, ''), signal)
+    return claim !== undefined && this.#isOurs(claim) && isSandboxOf(claim, id) ? claim : undefined
+  }
+
+  /** Makes the spec’s sandbox the one of its slot, in a new claim where the spec allows one. */
+  async begin(spec: SandboxSpec, fingerprint: string, signal?: AbortSignal): Promise<void> {
+    const claim = await this.#find(spec, signal)
+    const annotations = sandboxAnnotations(this.#deployment, spec)
+    const labels = objectLabels(this.#deployment, spec, fingerprint)
+    const has = Object.entries({ ...annotations, ...labels }).every(
+      ([key, value]) => (claim.metadata.annotations?.[key] ?? claim.metadata.labels?.[key]) === value,
+    )
+    if (has) return
+    await this.patch(
+      claim,
+      [
+        ...setting('annotations', annotations),
+        ...setting('labels', labels),
+        ...profileRemoval(claim, labels),
+      ],
+      signal,
+    )
+  }
+
+  /** The slot has no sandbox any more, unless it has another one by now. */
+  async end(id: string): Promise<void> {
+    const claim = await this.ofSandbox(id)
+    if (claim === undefined) return
+    await this.patch(claim, [
+      { op: 'test', path: keyPath('annotations', KEY.sandbox), value: id },
+      { op: 'remove', path: keyPath('annotations', KEY.sandbox) },
+    ])
+  }
+
+  /** Changes the claim as it was read. Rejects with 422 or 409 where it has changed since. */
+  patch(
+    claim: PersistentVolumeClaim,
+    operations: readonly PatchOperation[],
+    signal?: AbortSignal,
+  ): Promise<PersistentVolumeClaim> {
+    return this.#cache.patch(claim.metadata.name, [unchanged(claim), ...operations], signal)
+  }
+
+  async #find(spec: SandboxSpec, signal?: AbortSignal): Promise<PersistentVolumeClaim> {
+    const found = await this.#read(spec.volume, signal)
+    if (found === undefined) {
+      if (spec.hasWorkspace) throw workspaceMissing(spec.volume)
+      try {
+        const claim = this.#claimOf(spec)
+        // There is no sandbox yet: `begin` names one.
+        return await this.#cache.create(
+          { ...claim, metadata: { ...claim.metadata, annotations: {} } },
+          signal,
+        )
+      } catch (error) {
+        if (!(error instanceof KubernetesError && error.reason === 'AlreadyExists')) throw error
+        return this.#find(spec, signal)
+      }
+    }
+    if (!this.#isOurs(found) || readLabels(found.metadata.labels ?? {})[LABEL.slot] !== spec.slot)
+      throw notOurs(spec.volume)
+    // Its files are about to be removed for good, on a person’s request.
+    if (isEnding(found)) throw workspaceMissing(spec.volume)
+    if (found.status?.phase === 'Lost')
+      throw new SandboxError(
+        'workspace_unreachable',
+        `The volume behind the claim ${spec.volume} is lost, so nothing was started. Bring that volume back, or restore the workspace from a backup.`,
+      )
+    return found
+  }
+
+  #read(name: string, signal?: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
+    return this.#api.get(CLAIMS, name, signal)
+  }
+
+  #isOurs({ metadata }: PersistentVolumeClaim): boolean {
+    const labels = readLabels(metadata.labels ?? {})
+    return labels[LABEL.deployment] === this.#deployment && labels[LABEL.role] === 'sandbox'
+  }
+}
+
+/** A sandbox with the default profile has no label of one. */
+function profileRemoval(
+  { metadata }: PersistentVolumeClaim,
+  labels: Record<string, string>,
+): PatchOperation[] {
+  const key = 'sandlot.dev/profile'
+  return metadata.labels?.[key] === undefined || labels[key] !== undefined
+    ? []
+    : [{ op: 'remove', path: keyPath('labels', key) }]
+}
+
+function notOurs(name: string): SandboxError {
+  return new SandboxError(
+    'exists',
+    `The claim ${name} belongs to something else. Remove it, or give it another name.`,
+  )
+}

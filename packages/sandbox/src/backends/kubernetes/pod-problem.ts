@@ -1,0 +1,118 @@
+/** Reasons why a Pod does not run, in words. */
+import { SandboxError } from '../../errors.ts'
+import type { ContainerStatus, PersistentVolumeClaim, Pod } from './objects.ts'
+
+/** Reasons that no waiting changes; others may pass. */
+const FINAL = new Set([
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'ImagePullBackOff',
+  'ImageInspectError',
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+])
+
+export interface PodProblem {
+  error: SandboxError
+  /** Waiting does not help. */
+  isFinal: boolean
+}
+
+/** Why it does not run (yet), with its claim; undefined while nothing is wrong. */
+export function podProblem(pod: Pod, claim: PersistentVolumeClaim | undefined): PodProblem | undefined {
+  return waitingContainer(pod) ?? failedStart(pod) ?? unscheduled(pod, claim)
+}
+
+function waitingContainer({ status, metadata }: Pod): PodProblem | undefined {
+  for (const { name, state } of statuses(status)) {
+    const { reason = '', message = '' } = state?.waiting ?? {}
+    if (reason === '' || reason === 'PodInitializing' || reason === 'ContainerCreating') continue
+    const image = /Image|Pull/.test(reason)
+    return {
+      isFinal: FINAL.has(reason),
+      error: new SandboxError(
+        'engine_unavailable',
+        image
+          ? `The node could not get the sandbox image (${reason}: ${message}). Check SANDLOT_SANDBOX_IMAGE, the registry and its pull secret.`
+          : `The node could not start the container ${name} of ${metadata.name} (${reason}: ${message}). Look at its events: kubectl describe pod ${metadata.name}.`,
+      ),
+    }
+  }
+  return undefined
+}
+
+/** An init container that failed, or a Pod that its node refused or ended. */
+function failedStart({ status, metadata }: Pod): PodProblem | undefined {
+  if (status?.phase !== 'Failed') return undefined
+  const failed = statuses(status).find(({ state }) => (state?.terminated?.exitCode ?? 0) !== 0)
+  const end = failed?.state?.terminated
+  return { isFinal: true, error: endOf(status.reason, status.message, metadata.name, failed?.name, end) }
+}
+
+function unscheduled(
+  { status, metadata }: Pod,
+  claim: PersistentVolumeClaim | undefined,
+): PodProblem | undefined {
+  const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled')
+  if (scheduled?.status !== 'False' || scheduled.reason === 'SchedulingGated') return undefined
+  const { message = '' } = scheduled
+  const pending = claim?.status?.phase === 'Pending' && /volume|claim/i.test(message)
+  return {
+    isFinal: false,
+    error: new SandboxError(
+      pending ? 'workspace_unreachable' : 'host_full',
+      pending
+        ? `The volume of ${metadata.name} is not ready (${message}). Check the StorageClass and its provisioner.`
+        : `No node of the cluster has room for this sandbox now (${message}). Stop one that is not needed, or add a node.`,
+    ),
+  }
+}
+
+function statuses(status: Pod['status']): ContainerStatus[] {
+  return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]
+}
+
+/** How the sandbox of this Pod ended, as an error for what ran in it; undefined while it runs. */
+export function podEnd(pod: Pod | undefined): SandboxError | undefined {
+  if (pod === undefined)
+    return new SandboxError('sandbox_lost', 'The Pod of the sandbox was deleted. Its files are kept.')
+  const { metadata, status } = pod
+  const sbxd = status?.containerStatuses?.find(({ name }) => name === 'sbxd')?.state?.terminated
+  const disruption = status?.conditions?.find(
+    ({ type, status: is }) => type === 'DisruptionTarget' && is === 'True',
+  )
+  if (disruption !== undefined)
+    return endOf(disruption.reason, disruption.message, metadata.name, undefined, undefined)
+  if (sbxd !== undefined || status?.phase === 'Failed' || status?.phase === 'Succeeded')
+    return endOf(status?.reason, status?.message, metadata.name, 'sbxd', sbxd)
+  if (metadata.deletionTimestamp !== undefined)
+    return new SandboxError('sandbox_lost', 'The Pod of the sandbox is being deleted. Its files are kept.')
+  return undefined
+}
+
+type Termination = NonNullable<ContainerStatus['state']>['terminated']
+
+function endOf(
+  reason = '',
+  message = '',
+  pod: string,
+  container: string | undefined,
+  end: Termination,
+): SandboxError {
+  const detail = [reason, message].filter(Boolean).join(': ')
+  const lost = (text: string): SandboxError => new SandboxError('sandbox_lost', `${text} Its files are kept.`)
+  if (end?.reason === 'OOMKilled')
+    return lost(
+      'The sandbox used more memory than its limit, and the kernel ended all of it (a node with cgroup v2 does so unless singleProcessOOMKill is set).',
+    )
+  if (/Evict/i.test(reason)) return lost(`The node evicted the sandbox (${detail}).`)
+  if (reason === 'PreemptionByScheduler')
+    return lost(`The sandbox had to make room for a Pod of higher priority (${detail}).`)
+  if (reason === 'DeletionByTaintManager')
+    return lost(`The sandbox was removed from a node that does not answer (${detail}).`)
+  const code = end === undefined ? '' : `, exit code ${end.exitCode}`
+  return lost(
+    `The Pod ${pod} ended${container === undefined ? '' : ` in its container ${container}`}${code}${detail === '' ? '' : ` (${detail})`}.`,
+  )
+}

@@ -1,0 +1,286 @@
+/** Life cycle of sandboxes as Pods. */
+import type { BackendSandbox, OpenedSandbox, SandboxOwner, SandboxSpec } from '../../backend.ts'
+import { SandboxError, workspaceMissing } from '../../errors.ts'
+import { LABEL } from '../../names.ts'
+import { checkAdmitted } from './admitted.ts'
+import type { KubernetesApi } from './api.ts'
+import { KubernetesError } from './api-error.ts'
+import { readSpec } from './claim-template.ts'
+import { type Claims, setting } from './claims.ts'
+import { openExec } from './exec-stream.ts'
+import { KEY, ownerLabels, ownerOf, podName, readLabels } from './labels.ts'
+import { type PersistentVolumeClaim, type Pod, PODS } from './objects.ts'
+import type { StreamPace } from './pace.ts'
+import { podProblem } from './pod-problem.ts'
+import { CONTAINER } from './pod-template.ts'
+import { hasEnded, isEnding, isGated, isRunning, sandboxesOf } from './sandboxes-of.ts'
+import type { Cache } from './watch.ts'
+
+const RELAY = ['/usr/bin/sbxd', 'relay']
+/** Milliseconds from the open of a Pod until it runs: its image and a new node take long. */
+const START_MS = 100_000
+/** Milliseconds for which a Pod without room is waited for: an autoscaler may add a node. */
+const ROOM_MS = 45_000
+/** Milliseconds from the deletion of a Pod until it is gone, unless its node is lost. */
+const END_MS = 20_000
+
+interface PodsOptions {
+  api: KubernetesApi
+  deployment: string
+  cache: Cache<Pod>
+  claimCache: Cache<PersistentVolumeClaim>
+  claims: Claims
+  /** `name`: of the Pod that it replaces. */
+  podOf: (spec: SandboxSpec, name?: string) => Pod
+  fingerprint: (spec: SandboxSpec) => string
+  pace: StreamPace
+}
+
+export class Pods {
+  readonly #options: PodsOptions
+  readonly #api: KubernetesApi
+  readonly #cache: Cache<Pod>
+  readonly #claims: Claims
+
+  constructor(options: PodsOptions) {
+    this.#options = options
+    this.#api = options.api
+    this.#cache = options.cache
+    this.#claims = options.claims
+  }
+
+  async list(labels: Record<string, string>): Promise<BackendSandbox[]> {
+    const { claimCache } = this.#options
+    const wanted = Object.entries(labels)
+    return sandboxesOf(await this.#cache.list(), await claimCache.list()).filter((sandbox) =>
+      wanted.every(([name, value]) => sandbox.labels[name] === value),
+    )
+  }
+
+  async inspect(idOrName: string): Promise<BackendSandbox | undefined> {
+    return (await this.list({})).find(({ id, name }) => id === idOrName || name === idOrName)
+  }
+
+  async create(spec: SandboxSpec, signal?: AbortSignal): Promise<BackendSandbox> {
+    const { deployment, fingerprint } = this.#options
+    const id = podName(deployment, spec.slot, ownerOf(deployment, spec)?.generation ?? 0)
+    const existing = await this.#api.get(PODS, id, signal)
+    if (existing === undefined || isEnding(existing)) {
+      await this.#claims.begin(spec, fingerprint(spec), signal)
+      if (existing === undefined) await this.#make(spec, signal)
+    }
+    const made = (await this.list({ [LABEL.slot]: spec.slot })).find((sandbox) => sandbox.id === id)
+    if (made !== undefined) return made
+    throw new SandboxError(
+      'exists',
+      `The Pod name ${id} is taken on the cluster. Try again under another one.`,
+    )
+  }
+
+  /** Running, with a new stream to its sbxd. */
+  async open(id: string, signal?: AbortSignal): Promise<OpenedSandbox> {
+    await this.#run(id, signal)
+    const stream = await openExec(
+      this.#api,
+      { pod: id, container: CONTAINER, command: RELAY },
+      { pace: this.#options.pace, signal },
+    )
+    try {
+      // After it: the Pod that was seen before may have been replaced by one of the same name.
+      const pod = await this.#api.get(PODS, id, signal)
+      if (pod?.metadata.uid === undefined || !isRunning(pod)) throw lost()
+      return { stream, keyId: pod.metadata.uid }
+    } catch (error) {
+      stream.destroy()
+      throw error
+    }
+  }
+
+  async stop(id: string): Promise<void> {
+    await this.#delete(id)
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.#claims.end(id)
+    await this.#delete(id)
+  }
+
+  /** The claim first: of a claim that is interrupted, it decides, and whoever comes next ends it. */
+  async claim(id: string, owner: SandboxOwner): Promise<void> {
+    const home = await this.#claims.ofSandbox(id)
+    const pod = await this.#api.get(PODS, id)
+    if (home === undefined && pod === undefined) throw lost()
+    const slot = readLabels((home ?? pod)?.metadata.labels ?? {})[LABEL.slot] ?? ''
+    const others = (await this.#cache.list()).filter(
+      ({ metadata: { name, labels = {} } }) => name !== id && readLabels(labels)[LABEL.slot] === slot,
+    )
+    if (others.some(({ metadata }) => metadata.labels?.[KEY.generation] === String(owner.generation)))
+      throw new SandboxError(
+        'exists',
+        `The slot ${slot} has a Pod of the generation ${owner.generation} already.`,
+      )
+    const labels = ownerLabels(owner)
+    if (home !== undefined && !hasLabels(home, labels))
+      await this.#claims.patch(home, setting('labels', labels))
+    if (pod !== undefined) await this.#label(pod, labels)
+  }
+
+  /** Brings the Pod to running from any state, or undoes what it began. */
+  async #run(id: string, signal?: AbortSignal): Promise<void> {
+    const known = await this.#cache.get(id)
+    if (known !== undefined && isRunning(known)) return this.#finishClaim(known)
+    const deadline = AbortSignal.timeout(START_MS)
+    const limit = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
+    const pod = await this.#startable(id, limit)
+    try {
+      if (isGated(pod)) await this.#ungate(pod, limit)
+      await this.#whenRunning(pod, limit)
+    } catch (error) {
+      // Not left to start later, unseen and without a controller.
+      await this.#cache.remove(id, { uid: pod.metadata.uid, graceSeconds: 2 }).catch(() => undefined)
+      throw deadline.aborted && !(error instanceof SandboxError) ? tooLong(id) : error
+    }
+  }
+
+  /** A Pod that can run: as it is, or made again in place of one that has ended. */
+  async #startable(id: string, signal: AbortSignal): Promise<Pod> {
+    let pod = await this.#api.get(PODS, id, signal)
+    if (pod !== undefined && (isEnding(pod) || hasEnded(pod))) {
+      await this.#delete(id)
+      pod = undefined
+    }
+    const home = await this.#claims.ofSandbox(id, signal)
+    if (home === undefined && pod === undefined) throw lost()
+    if (pod !== undefined) {
+      if (home !== undefined) await this.#finishClaim(pod, home)
+      return pod
+    }
+    if (home === undefined || isEnding(home)) throw workspaceMissing(home?.metadata.name ?? id)
+    const { name, labels = {}, annotations = {} } = home.metadata
+    return this.#make(readSpec({ name, labels, annotations }), signal, id)
+  }
+
+  /** Creates the gated Pod of a spec, or finds it. `id`: under this name, as before. */
+  async #make(spec: SandboxSpec, signal?: AbortSignal, id?: string): Promise<Pod> {
+    const asked = this.#options.podOf(spec, id)
+    const { name } = asked.metadata
+    try {
+      const made = await this.#cache.create(asked, signal)
+      await this.#mustBeAsAsked(asked, made)
+      return made
+    } catch (error) {
+      if (!(error instanceof KubernetesError && error.reason === 'AlreadyExists')) throw error
+      const found = await this.#api.get(PODS, name, signal)
+      if (found === undefined || isEnding(found)) throw lost()
+      await this.#mustBeAsAsked(asked, found)
+      return found
+    }
+  }
+
+  /** Nothing that admission changed in a Pod, or that another maker put there, ever starts. */
+  async #mustBeAsAsked(asked: Pod, made: Pod): Promise<void> {
+    const problem = checkAdmitted(asked, made)
+    if (problem === undefined) return
+    if (isGated(made)) await this.#cache.remove(made.metadata.name, { uid: made.metadata.uid })
+    throw problem
+  }
+
+  /** Never a second Pod on the same home: whatever else has one of the slot must be gone first. */
+  async #ungate(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { name, labels = {} } = pod.metadata
+    const { [LABEL.slot]: slot = '', [LABEL.deployment]: deployment = '' } = readLabels(labels)
+    const selection = { labels: `sandlot.dev/deployment=${deployment},sandlot.dev/slot=${slot}` }
+    const { items } = await this.#api.list(PODS, selection, signal)
+    for (const other of items) {
+      if (other.metadata.name === name) continue
+      if (isEnding(other) || hasEnded(other)) await this.#delete(other.metadata.name)
+      else if (!isGated(other)) throw lost()
+    }
+    try {
+      await this.#cache.patch(
+        name,
+        [
+          { op: 'test', path: '/metadata/uid', value: pod.metadata.uid },
+          { op: 'test', path: '/spec/schedulingGates/0/name', value: KEY.gate },
+          { op: 'remove', path: '/spec/schedulingGates' },
+        ],
+        signal,
+      )
+    } catch (error) {
+      // Another controller was first.
+      const now = await this.#api.get(PODS, name, signal)
+      if (now === undefined || isGated(now)) throw error
+    }
+  }
+
+  async #whenRunning(pod: Pod, signal: AbortSignal): Promise<void> {
+    const { name } = pod.metadata
+    const began = performance.now()
+    const home = await this.#claims.ofSandbox(name, signal)
+    await this.#cache.until(
+      name,
+      (now) => {
+        if (now === undefined || now.metadata.uid !== pod.metadata.uid || isEnding(now)) throw lost()
+        if (isRunning(now)) return true
+        const problem = podProblem(now, home)
+        const waited = performance.now() - began
+        if (problem !== undefined && (problem.isFinal || waited > ROOM_MS)) throw problem.error
+        return false
+      },
+      { doing: `start the Pod ${name}`, ms: START_MS, signal },
+    )
+  }
+
+  /** Deletes the Pod and waits until it is gone. Idempotent. */
+  async #delete(id: string): Promise<void> {
+    const pod = await this.#api.get(PODS, id)
+    if (pod === undefined) return
+    await this.#cache.remove(id, { uid: pod.metadata.uid, graceSeconds: 2 })
+    try {
+      await this.#cache.until(id, (left) => left?.metadata.uid !== pod.metadata.uid, {
+        doing: `remove the Pod ${id}`,
+        ms: END_MS,
+      })
+    } catch (error) {
+      const { nodeName } = pod.spec
+      if (nodeName === undefined) throw error
+      throw new SandboxError(
+        'workspace_unreachable',
+        `The node ${nodeName}, on which this sandbox runs, does not answer, so nothing else may use its files. They are back with the node; where it is gone for good, an administrator deletes its Node object.`,
+        { cause: error },
+      )
+    }
+  }
+
+  /** A controller may have ended between the two objects of a claim. */
+  async #finishClaim(pod: Pod, known?: PersistentVolumeClaim): Promise<void> {
+    const home = known ?? (await this.#options.claimCache.get(pod.metadata.name.replace(/-\d+$/, '')))
+    const { [KEY.owner]: tag, [KEY.generation]: generation } = home?.metadata.labels ?? {}
+    if (home?.metadata.annotations?.[KEY.sandbox] !== pod.metadata.name || tag === undefined) return
+    await this.#label(pod, ownerLabels({ tag, generation: Number(generation) }))
+  }
+
+  async #label(pod: Pod, labels: Record<string, string>): Promise<void> {
+    if (hasLabels(pod, labels)) return
+    const { name, uid } = pod.metadata
+    await this.#cache.patch(name, [
+      { op: 'test', path: '/metadata/uid', value: uid },
+      ...setting('labels', labels),
+    ])
+  }
+}
+
+function hasLabels({ metadata }: Pod | PersistentVolumeClaim, labels: Record<string, string>): boolean {
+  return Object.entries(labels).every(([key, value]) => metadata.labels?.[key] === value)
+}
+
+function lost(): SandboxError {
+  return new SandboxError('sandbox_lost', 'The sandbox no longer exists on the cluster.')
+}
+
+function tooLong(id: string): SandboxError {
+  return new SandboxError(
+    'engine_unavailable',
+    `The Pod ${id} did not run within ${START_MS / 1_000} s. Look at its events: kubectl describe pod ${id}.`,
+  )
+}
