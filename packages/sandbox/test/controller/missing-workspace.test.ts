@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SandboxBackend } from '../../src/backend.ts'
 import { createFileLedger } from '../../src/controller/file-ledger.ts'
 import type { Sandboxes } from '../../src/controller/sandboxes.ts'
+import { SandboxError } from '../../src/errors.ts'
 import { LABEL } from '../../src/names.ts'
 import { shell } from '../support/docker-fixture.ts'
 import { type FakeFixture, fakeFixture, removeSbxd } from '../support/fake-fixture.ts'
@@ -94,6 +95,23 @@ test('a stopped container is not started without its volume, which would come ba
   const { sandboxes: other } = fixture.start({ backend: withoutVolumes() })
   await expect(other.acquire('ann')).rejects.toMatchObject(missing(volume))
   expect(await fixture.engine.backend.inventory.inspect(id)).toMatchObject({ state: 'stopped' })
+})
+
+test('one that is out of reach is said to be, and nothing takes its place, not even at a reset', async () => {
+  const before = fixture.start()
+  await say(before.sandboxes, 'echo kept > file')
+  await before.sandboxes.stop('ann')
+  const found = await fixture.engine.backend.list({})
+  const unreachable = new SandboxError(
+    'workspace_unreachable',
+    'The files of this workspace are on node worker-2, which does not answer. Try again when it is back.',
+  )
+  const backend = { ...fixture.engine.backend, open: () => Promise.reject(unreachable) }
+  const { sandboxes } = fixture.start({ backend })
+  for (const use of [() => sandboxes.acquire('ann'), () => sandboxes.reset('ann', 'replace')])
+    await expect(use()).rejects.toBe(unreachable)
+  expect(await fixture.engine.backend.list({})).toEqual(found)
+  expect(await say(fixture.start().sandboxes, 'cat file')).toBe('kept')
 })
 
 test.each(['takes none of it', 'fills its pool again'])(
