@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { testConfig } from '../config.ts'
 import { killCgroups } from './cgroups.ts'
-import { SOCKET } from './nodes.ts'
 import {
   type Facts,
   netns,
@@ -13,6 +12,7 @@ import {
   NODES,
   type Part,
   partPid,
+  SOCKET,
   signalPart,
   startNodeParts,
   startPart,
@@ -92,7 +92,7 @@ export function openCluster(folder: string): OwnCluster {
     async cutAgent(agent, cut) {
       const table = `agent${agent}`
       if (!cut) return void (await control('nft', 'delete', 'table', 'inet', table))
-      const chain = `chain input { type filter hook input priority 0; ip daddr ${agentAddress(agent)} drop; ip saddr ${agentAddress(agent)} drop; }`
+      const chain = `chain input { type filter hook input priority 0; ip daddr ${agentAddress(agent)} drop; ip saddr ${agentAddress(agent)} drop; }\n`
       await control('nft', `table inet ${table} { ${chain} }`)
     },
     async loadImage(name) {

@@ -24,14 +24,14 @@ export interface ClusterFolder {
   end(): Promise<void>
 }
 
-/** Makes the folder of a cluster, with a sentinel that ends whatever will be in it. */
-export async function openClusterFolder(): Promise<ClusterFolder> {
+/** Makes the folder of a cluster, with a sentinel that ends whatever will be in it. It is a user of the store of images. */
+export async function openClusterFolder(store: string): Promise<ClusterFolder> {
   const folder = mkdtempSync(join(tmpdir(), PREFIX))
-  const sentinel = spawn(
-    process.execPath,
-    ['--conditions=sandlot-source', fileURLToPath(import.meta.url), folder],
-    { detached: true, stdio: ['pipe', 'ignore', 'pipe'] },
-  )
+  const program = [process.execPath, '--conditions=sandlot-source', fileURLToPath(import.meta.url), folder]
+  const sentinel = spawn('flock', ['--shared', '--no-fork', join(store, 'users'), ...program], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'pipe'],
+  })
   await once(sentinel, 'spawn')
   const output = text(sentinel.stderr)
   writeFileSync(join(folder, 'sentinel.json'), JSON.stringify(markOf(sentinel.pid ?? 0)))

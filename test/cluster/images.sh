@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # images.sh TOOL STORE IMAGE ROOT…: fills each ROOT as the root folder of a containerd that has the pause image and
-# Docker's IMAGE, and prints the reference of that image by its digest. An image is unpacked once a machine, into STORE;
+# Docker's IMAGE (NAME:TAG), and prints the reference of that image by its digest. An image is unpacked once a machine, into STORE;
 # a root names layers and blobs there by symbolic links, and copies only the databases.
 set -euo pipefail
 tool=$1 store=$2 image=$3

@@ -1,10 +1,8 @@
 /** Configuration files of a node, and objects that a cluster begins with. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CONTROL, type Facts, NODES, type NodeNumber } from './parts.ts'
+import { CONTROL, type Facts, NODES, type NodeNumber, SOCKET } from './parts.ts'
 
-/** Socket of a node's containerd, in the mount namespace of the node. */
-export const SOCKET = '/run/containerd/containerd.sock'
 const VOLUMES_PER_NODE = 40
 
 export function writeNodeFiles({ id, folder, tool }: Facts, node: NodeNumber): void {

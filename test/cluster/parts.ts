@@ -23,6 +23,8 @@ export interface Facts {
   image: string
 }
 
+/** Socket of a node's containerd, in the mount namespace of the node. */
+export const SOCKET = '/run/containerd/containerd.sock'
 /** Address of the control plane, in its namespace. */
 export const CONTROL = '10.77.0.1'
 
@@ -35,7 +37,7 @@ export function netns(id: string, node?: NodeNumber): string {
 export function startPart(facts: Facts, part: Part): void {
   const { folder, id } = facts
   const node = nodeOf(part)
-  const mounts = node !== undefined && /^(containerd|kubelet)/.test(part)
+  const mounts = node !== undefined && (part.startsWith('containerd') || part.startsWith('kubelet'))
   const enter = [
     `--net=/run/netns/${netns(id, node)}`,
     ...(mounts ? [`--mount=/proc/${partPid(facts, `mounts${node}`)}/ns/mnt`] : []),
@@ -71,14 +73,14 @@ export function partPid({ folder }: Facts, part: Part): number {
 export async function signalPart(facts: Facts, part: Part, signal: NodeJS.Signals): Promise<void> {
   const pid = partPid(facts, part)
   process.kill(-pid, signal)
-  while (signal === 'SIGKILL' && markOf(pid) !== undefined) await sleep(5)
+  if (signal === 'SIGKILL') await waitUntil(`the end of ${part}`, () => markOf(pid) === undefined)
 }
 
 export function nodeOf(part: Part): NodeNumber | undefined {
   return NODES.find((node) => part.endsWith(String(node)))
 }
 
-/** Waits until `ready`, which is asked every 50 ms. Rejects after `seconds`, saying what did not come. */
+/** Waits until `ready`, which is asked again after 100 ms. Rejects after `seconds`, saying what did not come. */
 export async function waitUntil(
   what: string,
   ready: () => boolean | Promise<boolean>,
@@ -87,7 +89,7 @@ export async function waitUntil(
   const deadline = performance.now() + seconds * 1_000
   while (!(await ready())) {
     if (performance.now() > deadline) throw new Error(`${what} did not come within ${seconds} s`)
-    await sleep(50)
+    await sleep(100)
   }
 }
 
@@ -119,9 +121,12 @@ function command(facts: Facts, part: Part): string[] {
   switch (part) {
     case 'etcd':
       return [
-        ...['etcd', '--data-dir', join(folder, 'etcd'), '--unsafe-no-fsync'],
-        ...['--listen-client-urls', ETCD, '--advertise-client-urls', ETCD],
-        ...['--listen-peer-urls', 'http://127.0.0.1:2380'],
+        'etcd',
+        `--data-dir=${join(folder, 'etcd')}`,
+        '--unsafe-no-fsync',
+        `--listen-client-urls=${ETCD}`,
+        `--advertise-client-urls=${ETCD}`,
+        '--listen-peer-urls=http://127.0.0.1:2380',
       ]
     case 'apiserver':
       return [
@@ -173,6 +178,11 @@ function nodeCommand({ folder, tool }: Facts, part: Part, node: NodeNumber): str
   if (part.startsWith('containerd')) return ['containerd', '-c', join(home, 'containerd.toml')]
   if (part.startsWith('kubelet'))
     return [
+      // It ends where its runtime does not answer, and nothing here would start it again.
+      'bash',
+      '-c',
+      `until [[ -S ${SOCKET} ]]; do sleep 0.05; done; exec "$@"`,
+      'bash',
       kube,
       'kubelet',
       `--config=${join(home, 'kubelet.json')}`,

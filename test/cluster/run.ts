@@ -1,8 +1,8 @@
 /**
  * Runs a command beside a Kubernetes, in the network namespace of its control plane, and ends the cluster:
  *
- *   node --conditions=sandlot-source test/cluster/run.ts vitest run --project cluster
- *   node --conditions=sandlot-source test/cluster/run.ts --context NAME --image REFERENCE vitest run …
+ *   node --conditions=sandlot-source test/cluster/run.ts -- vitest run --project cluster
+ *   node --conditions=sandlot-source test/cluster/run.ts --context NAME --image REFERENCE -- vitest run …
  *
  * The second uses a context of the kubeconfig of this person, and a sandbox image that its nodes can pull.
  */
@@ -17,15 +17,13 @@ import { netns } from './parts.ts'
 import { startCluster } from './start.ts'
 import { KUBERNETES } from './tool.ts'
 
-const at = process.argv.findIndex(
-  (word, place) =>
-    place > 1 && !/^--/.test(word) && !/^--(context|image)$/.test(process.argv[place - 1] ?? ''),
-)
-const command = process.argv.slice(at)
-const { context, image } = parseArgs({
-  args: process.argv.slice(2, at),
+const {
+  values: { context, image },
+  positionals: command,
+} = parseArgs({
   options: { context: { type: 'string' }, image: { type: 'string' } },
-}).values
+  allowPositionals: true,
+})
 
 process.exitCode = context === undefined ? await runOnOwn() : await runOnGiven(context)
 

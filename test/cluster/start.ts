@@ -1,7 +1,7 @@
 /** Starts a real Kubernetes of one control plane and two nodes on this machine, in namespaces of its own. */
 import { execFile } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { peerFolder } from '../peer-cache.ts'
 import { makeCgroups } from './cgroups.ts'
@@ -28,29 +28,51 @@ export async function startCluster(): Promise<StartedCluster> {
   await removeLeftClusters()
   const tool = peerFolder(KUBERNETES)
   if (tool === undefined) throw new Error('Kubernetes is not in the cache of programs for tests')
-  const { folder, id, end } = await openClusterFolder()
+  const store = join(dirname(tool), 'kubernetes-images')
+  await emptyStore(store)
+  const { folder, id, end } = await openClusterFolder(store)
   try {
     for (const name of ['log', 'run']) mkdirSync(join(folder, name))
     makeCgroups(id)
     await makeNetwork(id)
     startPart({ folder, id, tool, image: '' }, 'etcd')
     startPart({ folder, id, tool, image: '' }, 'apiserver')
-    const facts = { folder, id, tool, image: await prepareImages(folder, tool) }
+    const facts = { folder, id, tool, image: await prepareImages(folder, tool, store) }
     writeFileSync(join(folder, 'cluster.json'), JSON.stringify(facts))
     await startNodes(facts)
     const cluster = openCluster(folder)
     await startControllers(facts, cluster)
     return { cluster, end }
   } catch (error) {
+    const logs = lastLines(join(folder, 'log'))
     await end()
-    throw error
+    throw new Error(`The cluster did not start.\n${logs}`, { cause: error })
   }
 }
 
-async function prepareImages(folder: string, tool: string): Promise<string> {
+function lastLines(logs: string): string {
+  const last = (name: string): string =>
+    readFileSync(join(logs, name), 'utf8').trim().split('\n').slice(-5).join('\n')
+  return readdirSync(logs)
+    .map((name) => `── ${name}\n${last(name)}`)
+    .join('\n')
+}
+
+const MOST_IMAGES = 6
+
+/** Removes the images of earlier runs where there are many, unless a cluster uses the store. */
+async function emptyStore(store: string): Promise<void> {
+  const references = join(store, 'references')
+  mkdirSync(references, { recursive: true })
+  if (readdirSync(references).length < MOST_IMAGES) return
+  const remove = ['rm', '-rf', references, join(store, 'root')]
+  await run('flock', ['--nonblock', '--conflict-exit-code=0', join(store, 'users'), ...remove])
+}
+
+async function prepareImages(folder: string, tool: string, store: string): Promise<string> {
   const roots = NODES.map((node) => join(folder, `node${node}`, 'root'))
   const script = join(import.meta.dirname, 'images.sh')
-  return (await run(script, [tool, `${tool}-images`, IMAGE, ...roots])).stdout.trim()
+  return (await run(script, [tool, store, IMAGE, ...roots])).stdout.trim()
 }
 
 /** A bridge where the control plane is, and a cable from it to each node; Pods of node N are in 10.88.N.0/24. */
@@ -100,20 +122,17 @@ async function startControllers(facts: Facts, cluster: OwnCluster): Promise<void
   const corefile = `.:53 {\n bind ${CONTROL}\n errors\n kubernetes cluster.local in-addr.arpa {\n  kubeconfig ${cluster.kubeconfig}\n }\n}\n`
   writeFileSync(join(folder, 'Corefile'), corefile)
   writeFileSync(join(folder, 'objects.json'), JSON.stringify(firstObjects(folder)))
-  const succeeds = (...args: string[]): Promise<boolean> =>
-    cluster.kubectl(...args).then(
+  await waitUntil('the API server', () =>
+    cluster.kubectl('get', '--raw', '/readyz').then(
       () => true,
       () => false,
-    )
-  await waitUntil('the API server', () => succeeds('get', '--raw', '/readyz'))
+    ),
+  )
   for (const part of ['manager', 'scheduler', 'dns'] as const) startPart(facts, part)
   await cluster.kubectl('create', '-f', join(folder, 'objects.json'))
   startPart(facts, 'volumes')
-  await waitUntil('both nodes', async () => {
-    const nodes = await cluster.kubectl('get', 'nodes', '-o', 'name')
-    return nodes.trim().split('\n').length === NODES.length
-  })
-  await cluster.kubectl('wait', '--for=condition=Ready', 'node', '--all', '--timeout=60s')
-  // Pods need it, and it is made last.
-  await waitUntil('the default service account', () => succeeds('get', 'serviceaccount', 'default'))
+  const nodes = NODES.map((node) => `node/node${node}`)
+  // Pods need the service account, and it is made late.
+  await cluster.kubectl('wait', '--for=create', ...nodes, 'serviceaccount/default', '--timeout=90s')
+  await cluster.kubectl('wait', '--for=condition=Ready', ...nodes, '--timeout=90s')
 }
