@@ -22,7 +22,7 @@ import {
 const run = promisify(execFile)
 
 export interface Cluster {
-  /** Of an administrator; its current context is the cluster. */
+  /** An administrator's; its current context is the cluster. */
   readonly kubeconfig: string
   /** The sandbox image by digest, as its nodes have it. */
   readonly image: string

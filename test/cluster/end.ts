@@ -1,6 +1,7 @@
 /**
  * The end of a test cluster, by one path: a sentinel process that ends it when its stdin closes, which its owner keeps
- * open. So it also ends after a killed owner. What even a killed sentinel left, the next start removes.
+ * open. So it also ends after a killed owner. What a killed sentinel left, the next start removes, or this file without
+ * an argument: it prints the number of such clusters.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -69,9 +70,12 @@ async function endCluster(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
+const [, program, ownFolder] = process.argv
+const isProgram = program === fileURLToPath(import.meta.url)
+if (isProgram && ownFolder === undefined) console.log(await removeLeftClusters())
+if (isProgram && ownFolder !== undefined) {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => {})
   process.stdin.resume()
   await once(process.stdin, 'close')
-  await endCluster(process.argv[2] ?? '')
+  await endCluster(ownFolder)
 }

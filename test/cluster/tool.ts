@@ -1,5 +1,5 @@
 /** Programs of a test cluster, built once a machine; without them, or as another user than root, there is none. */
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -49,7 +49,11 @@ function machineLacks(): string | undefined {
       (folder) => !existsSync(join(folder, program)),
     ),
   ).map(([, debian]) => debian)
-  return lacking.length === 0 ? undefined : `a test cluster needs ${lacking.join(', ')}`
+  if (lacking.length > 0) return `a test cluster needs ${lacking.join(', ')}`
+  const { status } = spawnSync('unshare', ['--mount', '--net', 'test', '-w', '/sys/fs/cgroup'])
+  return status === 0
+    ? undefined
+    : 'a test cluster needs to make cgroups, and namespaces of mounts and networks'
 }
 
 async function compilersLacking(): Promise<string | undefined> {

@@ -53,8 +53,9 @@ export const COMMANDS: Record<string, Listed> = {
   },
   test: {
     run: test,
-    usage: 'test [--full]',
-    summary: 'prepare this machine and run every test (--full: many more samples)',
+    usage: 'test [--full|kubernetes]',
+    summary:
+      'prepare this machine and run every test (--full: many more samples; kubernetes: only on a cluster)',
   },
   doctor: {
     run: doctor,

@@ -51,25 +51,32 @@ const CHECKS = [
 ] as const
 
 /** Runs of vitest; the projects of one share its workers. */
-const RUNS = [['unit'], ['engine', 'e2e']] as const
+const RUNS = [['unit'], ['engine', 'e2e'], ['cluster']] as const
+
+const CLUSTER = ['--conditions=sandlot-source', 'test/cluster/run.ts']
+const USAGE =
+  './sandlot test [--full], or ./sandlot test kubernetes [--context NAME --image REFERENCE] [file…]'
 
 /**
  * Prepares the machine and runs every test. The last line counts them, the one before the unsteady
- * files.
+ * files. With `kubernetes` it runs only the tests on a cluster, all samples of them.
  */
 export const test: Command = async ({ config, args, steps, print }) => {
-  const unknown = args.find((arg) => arg !== '--full')
+  const onCluster = args[0] === 'kubernetes'
+  const unknown = onCluster ? undefined : args.find((arg) => arg !== '--full')
   if (unknown !== undefined) {
-    print(`Unknown argument "${unknown}". Usage: ./sandlot test [--full]`)
+    print(`Unknown argument "${unknown}". Usage: ${USAGE}`)
     return 2
   }
   using stop = listenForStop()
   const packages = systemPackages(config, stop.signal)
-  const full = args.includes('--full')
+  const full = onCluster || args.includes('--full')
   await steps.run('Programs for tests', (step) => installTestPrograms(config, packages, step, full))
   await setUp(config, steps, packages, stop.signal)
   const seed = config.testSeed ?? randomInt(2 ** 31 - 1)
   const environment = testEnvironment(config, seed, full)
+  const inRoot = { cwd: config.root, environment }
+  if (onCluster) return testKubernetes(args.slice(1), inRoot)
   print(
     `Seed ${seed}. To draw the same samples: SANDLOT_TEST_SEED=${seed} ./sandlot test${full ? ' --full' : ''}`,
   )
@@ -84,12 +91,12 @@ export const test: Command = async ({ config, args, steps, print }) => {
   const skips: string[] = []
   const failures: string[] = []
   const unsteady: string[] = []
-  const inRoot = { cwd: config.root, environment }
-  await buildPeers(inRoot)
+  const hasCluster = await buildPeers(inRoot)
+  if (!hasCluster) skips.push('skipped every test on a cluster: the reason is above')
   for (const { name, command, args: options } of CHECKS) {
     await measure(name, async () => countCheck(await runInteractive(command, [...options], inRoot)))
   }
-  for (const projects of RUNS) {
+  for (const projects of RUNS.filter(([project]) => project !== 'cluster' || hasCluster)) {
     await measure(projects.join(', '), async () => {
       const first = await runVitest(projects, inRoot)
       const run = full ? first : await tryAgain(projects, first, inRoot, unsteady)
@@ -119,10 +126,26 @@ export const test: Command = async ({ config, args, steps, print }) => {
   return total.failed === 0 ? 0 : 1
 }
 
-/** Installs programs by others, once a machine; without one, its tests are skipped. */
-async function buildPeers(inRoot: { cwd: string; environment: NodeJS.ProcessEnv }): Promise<void> {
-  const args = ['--conditions=sandlot-source', 'packages/ai-agent/test/peers/build.ts']
-  await runInteractive(process.execPath, args, inRoot)
+/** Only the tests on a cluster, of our own or a given one; further words are files for vitest. */
+async function testKubernetes(args: string[], inRoot: InRoot): Promise<number> {
+  const files = [...args]
+  const given = ['--context', '--image'].flatMap((name) => {
+    const at = files.indexOf(name)
+    return at === -1 ? [] : files.splice(at, 2)
+  })
+  const vitest = ['vitest', 'run', '--project', 'cluster', ...files]
+  return runInteractive(process.execPath, [...CLUSTER, ...given, '--', ...vitest], inRoot)
+}
+
+/**
+ * Builds programs by others, once a machine; without one, its tests are skipped. False without
+ * those of a Kubernetes.
+ */
+async function buildPeers(inRoot: InRoot): Promise<boolean> {
+  const build = (file: string): Promise<number> =>
+    runInteractive(process.execPath, ['--conditions=sandlot-source', file], inRoot)
+  await build('packages/ai-agent/test/peers/build.ts')
+  return (await build('test/cluster/build.ts')) === 0
 }
 
 /**
@@ -153,12 +176,31 @@ async function installTestPrograms(
   const pooler = has('pgbouncer') || existsSync('/usr/sbin/pgbouncer') ? [] : ['pgbouncer']
   // Other runtimes, seven megabytes, only as root; without one, its tests are skipped.
   const runtimes = process.getuid?.() === 0 ? ['crun', 'runsc'].filter((program) => !has(program)) : []
+  // Parts of a Kubernetes, only as root; without one, its tests are skipped. An engine has brought
+  // its own containerd.
+  const cluster =
+    process.getuid?.() === 0
+      ? [
+          ...(has('etcd') ? [] : ['etcd-server']),
+          ...(has('containerd') ? [] : ['containerd']),
+          ...(existsSync('/usr/lib/cni/bridge') ? [] : ['containernetworking-plugins']),
+          ...(has('nft') ? [] : ['nftables']),
+          ...(has('ip') ? [] : ['iproute2']),
+        ]
+      : []
   // The package of bookworm; elsewhere it is part of clang or has another number. Without it,
   // fuzzing is skipped.
   const fuzzer = globSync(FUZZER_LIBRARY).length > 0 ? [] : ['libclang-rt-14-dev']
   // It halves the cost of browser tests.
   const shell = has('chromium-headless-shell') ? [] : ['chromium-headless-shell']
-  const optional = [...shell, ...(composes ? [] : ['docker-compose']), ...pooler, ...runtimes, ...fuzzer]
+  const optional = [
+    ...shell,
+    ...(composes ? [] : ['docker-compose']),
+    ...pooler,
+    ...runtimes,
+    ...cluster,
+    ...fuzzer,
+  ]
   if (missing.length + optional.length > 0) await packages.install(missing, step, optional)
   else step.result('already installed')
 }
@@ -231,7 +273,9 @@ async function runVitest(
       `--reporter=${REPORTER}`,
     ]
     const environment = { ...inRoot.environment, SANDLOT_TEST_REPORT: file }
-    const exitCode = await runInteractive('vitest', args, { ...inRoot, environment })
+    const cluster = projects.includes('cluster')
+    const [program, ...before] = cluster ? [process.execPath, ...CLUSTER, '--', 'vitest'] : ['vitest']
+    const exitCode = await runInteractive(program, [...before, ...args], { ...inRoot, environment })
     return readVitestRun(existsSync(file) ? readFileSync(file, 'utf8') : undefined, exitCode)
   } finally {
     rmSync(folder, { recursive: true, force: true })

@@ -17,7 +17,7 @@ export function testOwned(listing: string): string[] {
     )
 }
 
-/** Removes containers and volumes of interrupted tests. */
+/** Removes containers, volumes and clusters of interrupted tests. */
 export async function removeTestLeftovers(config: CliConfig, step: Step): Promise<void> {
   const docker = (args: string[]): Promise<string> =>
     run('docker', args, {
@@ -32,5 +32,10 @@ export async function removeTestLeftovers(config: CliConfig, step: Step): Promis
   if (containers.length > 0) await docker(['rm', '--force', ...containers])
   const volumes = testOwned(await docker(['volume', 'ls', ...ours, ...format('.Name')]))
   if (volumes.length > 0) await docker(['volume', 'rm', '--force', ...volumes])
-  step.result(`${containers.length} containers, ${volumes.length} volumes`)
+  const clusters = await run(process.execPath, ['--conditions=sandlot-source', 'test/cluster/end.ts'], {
+    cwd: config.root,
+    environment: config.environment,
+    fix: 'End the processes in its cgroup, whose name begins with sandlot-cluster-.',
+  })
+  step.result(`${containers.length} containers, ${volumes.length} volumes, ${clusters.trim()} clusters`)
 }
