@@ -13,6 +13,8 @@ import { answerError, connectionError, KubernetesError, lateError } from './api-
 
 /** Time limits in milliseconds, of a call with all of its waits. */
 const DEADLINE = { ping: 5_000, read: 10_000, change: 30_000, connect: 10_000 } as const
+/** A silent server is asked again after this, and after up to eight times this. */
+const RETRY_MS = 250
 /** An object is at most 1.5 MiB in the cluster's store. */
 const MOST_ANSWER_BYTES = 64 * 1024 * 1024
 const MOST_LINE_CHARS = 8 * 1024 * 1024
@@ -41,9 +43,8 @@ export class Transport {
     this.#access = access
     this.#agent = new https.Agent({ ...access.tls, keepAlive: true, timeout: IDLE_MS })
     const version: Request = { method: 'GET', path: '/version', doing: 'answer' }
-    this.#breaker = new CircuitBreaker(`the API server at ${access.server.host}`, async (signal) =>
-      textOf(await this.#send(version, false, signal)),
-    )
+    const ping = async (signal: AbortSignal) => textOf(await this.#send(version, false, signal))
+    this.#breaker = new CircuitBreaker(`the API server at ${access.server.host}`, ping, { retryMs: RETRY_MS })
   }
 
   /** The JSON of an answer. An overloaded server is waited for within the deadline. */

@@ -46,7 +46,7 @@ const WATCH_SECONDS = { least: 240, spread: 180 }
 const SHORT_MS = 1_000
 /** Bookmarks come about once a minute, however quiet the cluster is. */
 const SILENT_MS = 90_000
-const RETRY = { firstMs: 250, longestMs: 15_000 }
+const RETRY = { firstMs: 250, longestMs: 2_000 }
 /** Without a watch for so long, readers wait for a list. */
 const STALE_MS = 5_000
 /** A waiting reader asks the API itself: a watch may lag. */
@@ -263,8 +263,9 @@ class WatchedCache<T extends KubernetesObject> implements Cache<T> {
       if (object) this.#apply(object)
       else this.#forget(known)
     } catch (error) {
-      // It may be back before the reader's own deadline.
-      if (!(error instanceof SandboxError && error.unreachable)) throw error
+      // A server without an answer may be back before the reader's own deadline.
+      const isRefusal = error instanceof KubernetesError && !error.unreachable
+      if (isRefusal || signal?.aborted || this.#closed.signal.aborted) throw error
     }
   }
 

@@ -142,7 +142,7 @@ describe('a server that cannot be asked is put in words', () => {
     )
     api.close()
     expect(opened).toMatchObject({ code: 'engine_unavailable' })
-    expect(`${asked} ${opened}`).not.toContain('secret-token')
+    expect(`${String(asked)} ${String(opened)}`).not.toContain('secret-token')
     return asked
   }
 

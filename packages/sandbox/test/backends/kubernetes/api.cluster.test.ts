@@ -156,7 +156,7 @@ describe.skipIf(noCluster !== undefined)(`the API of a cluster${why(noCluster)}`
       await expect(admin.list(PODS, {})).rejects.toMatchObject({ unreachable: true })
       await expect(admin.connect('/x', 'v5.channel.k8s.io')).rejects.toThrow(/cannot be reached/)
       await cluster.start('apiserver')
-      await admin.list(PODS, {})
+      await vi.waitFor(() => admin.list(PODS, {}), 30_000)
     })
 
     test('silent: calls fail at once after a while, and work again when it answers', async () => {
