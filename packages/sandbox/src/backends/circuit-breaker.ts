@@ -24,8 +24,8 @@ const MOST_RETRIES_WAIT = 8
  * Keeps a hanging engine from blocking all callers. A slow call makes it ping the engine; when the
  * ping is not answered, every running, queued and new call fails at once until a later ping is
  * answered. A slow call on an engine that answers is left alone. Calls at once are bounded, and so
- * is the queue. `engine` is its name in messages, for example `the Docker engine at /x`; `ping` rejects
- * when its signal aborts.
+ * is the queue. `engine` is its name in messages, for example `the Docker engine at /x`; `ping`
+ * rejects when its signal aborts.
  */
 export class CircuitBreaker {
   readonly #engine: string

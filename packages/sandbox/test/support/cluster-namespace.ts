@@ -11,9 +11,9 @@ import type { Pod } from '../../src/backends/kubernetes/objects.ts'
 
 export interface TestNamespace extends AsyncDisposable {
   readonly name: string
-  /** As the administrator of the cluster, by its own address or by `server`. */
+  /** Access for the administrator of the cluster, by its own address or by `server`. */
   access(server?: string): Promise<ClusterAccess>
-  /** As the user of this entry of a kubeconfig, which is written to `path`. */
+  /** Access for the user of this entry of a kubeconfig, which is written to `path`. */
   accessAs(user: Record<string, string>, path: string): Promise<ClusterAccess>
 }
 
@@ -53,7 +53,6 @@ export function gatedPod(name: string, labels: Record<string, string> = {}): Pod
     spec: {
       containers: [{ name: 'main', image: 'none' }],
       schedulingGates: [{ name: 'sandlot.dev/open' }],
-      automountServiceAccountToken: false,
     },
   }
 }

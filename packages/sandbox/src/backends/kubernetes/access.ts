@@ -1,4 +1,4 @@
-/** The way to a cluster: from a kubeconfig, or from the service account of the Pod that runs this. */
+/** The way to a cluster: from a kubeconfig, or from the service account of this Pod. */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
@@ -43,7 +43,7 @@ export interface AccessOptions {
 }
 
 const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
-/** A projected token is replaced when a fifth of its life is left, which is two minutes at least. */
+/** A projected token is replaced two minutes before its end at the latest. */
 const TOKEN_MS = 60_000
 const WORD = /^[\x21-\x7e]+$/
 const MAKE_TOKEN =
@@ -100,7 +100,7 @@ export async function readAccess(options: AccessOptions): Promise<ClusterAccess>
   return fromKubeconfig(paths.length > 0 ? paths : [join(homedir(), '.kube', 'config')], namespace)
 }
 
-/** Of several files the first that has a name counts, as for kubectl. */
+/** The first of several files that has a name counts, like for kubectl. */
 async function fromKubeconfig(paths: string[], namespace: string): Promise<ClusterAccess> {
   const files = await Promise.all(paths.map(parseFile))
   const shown = paths.join(delimiter)
@@ -143,7 +143,7 @@ async function fromKubeconfig(paths: string[], namespace: string): Promise<Clust
 
 interface Found<T> {
   value: T
-  /** Of a file that it names, relative to its kubeconfig. */
+  /** A file that it names, relative to its kubeconfig. */
   path: (file: string) => string
 }
 

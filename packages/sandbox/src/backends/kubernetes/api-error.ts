@@ -4,15 +4,15 @@ import type { Status } from './objects.ts'
 
 /** An answer of the API server that is a failure. */
 export class KubernetesError extends SandboxError {
-  /** Of HTTP. */
+  /** The HTTP status. */
   readonly status: number
-  /** As in its `Status`, for example `AlreadyExists`; empty where the answer was none. */
+  /** From its `Status`, for example `AlreadyExists`; empty where the answer was none. */
   readonly reason: string
-  /** Somebody else changed the object first: read it again, and decide again. */
+  /** Another writer changed the object first: read it again, and decide again. */
   readonly outrun: boolean
 
   constructor(code: SandboxErrorCode, message: string, status: number, body: Status | undefined) {
-    // Of a proxy or a server that starts, stops, is overloaded or has lost its store.
+    // A proxy, or a server that starts, stops, is overloaded or has lost its store.
     super(code, message, { unreachable: status === 429 || status >= 500 })
     this.status = status
     this.reason = body?.reason ?? ''
@@ -27,7 +27,7 @@ export function answerError(status: number, body: string, doing: string): Kubern
   return new KubernetesError(code, message, status, parsed)
 }
 
-/** A `test` of a JSON patch that fails has no reason of its own, and unlike every other 422 no object. */
+/** A failed `test` of a JSON patch has no reason of its own and, unlike other 422, no object. */
 function isOutrun(status: number, body: Status | undefined): boolean {
   return (
     (status === 409 && body?.reason === 'Conflict') || (status === 422 && body?.details?.name === undefined)
@@ -63,7 +63,7 @@ function inWords(status: number, body: Status, doing: string): Words {
   if (isOutrun(status, body))
     return [
       'engine_unavailable',
-      `${refused}, because somebody else changed it at the same moment. Try again.`,
+      `${refused}, because another writer changed it at the same moment. Try again.`,
     ]
   switch (status) {
     case 401:
@@ -183,7 +183,7 @@ const FOREIGN = new Set([
 /** No server of the cluster is reached, whatever is tried. */
 const CLOSED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT'])
 
-/** Of a request without an answer. */
+/** A request had no answer. */
 export function connectionError(error: unknown, server: URL, doing: string): SandboxError {
   if (error instanceof SandboxError) return error
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : ''

@@ -126,7 +126,7 @@ export function createApi(access: ClusterAccess): KubernetesApi {
     remove(resource, name, { graceSeconds, uid } = {}, signal) {
       const doing = `remove the ${resource.singular} ${name}`
       const body = {
-        ...(graceSeconds !== undefined && { gracePeriodSeconds: graceSeconds }),
+        gracePeriodSeconds: graceSeconds,
         ...(uid !== undefined && { preconditions: { uid } }),
       }
       return removed(call({ method: 'DELETE', path: path(resource, name), body, doing }, signal))
@@ -202,7 +202,7 @@ async function absentIf404<T>(answer: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** An answer about a removed object is itself, also where that was its last moment, or a `Status`. */
+/** An answer about a removed object is itself, even if it is gone by now, or a `Status`. */
 async function removed<T extends KubernetesObject>(answer: Promise<T>): Promise<T | undefined> {
   const object = await absentIf404(answer)
   if (object === undefined || object.kind === 'Status') return undefined

@@ -1,4 +1,7 @@
-/** The members of Kubernetes objects that this backend writes or reads, named as its API names them. */
+/**
+ * Members of Kubernetes objects that this backend reads, named as its API names them. The templates
+ * write more.
+ */
 
 export interface ObjectMeta {
   name: string
@@ -21,111 +24,38 @@ export interface KubernetesObject {
   metadata: ObjectMeta
 }
 
-export interface Condition {
+interface Condition {
   type: string
-  status: 'True' | 'False' | 'Unknown'
+  status: string
   reason?: string
   message?: string
   lastTransitionTime?: string
-}
-
-export interface Container {
-  name: string
-  image: string
-  imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never'
-  command?: string[]
-  args?: string[]
-  env?: { name: string; value: string }[]
-  workingDir?: string
-  volumeMounts?: { name: string; mountPath: string; subPath?: string; readOnly?: boolean }[]
-  resources?: { requests?: Record<string, string>; limits?: Record<string, string> }
-  securityContext?: ContainerSecurityContext
-}
-
-export interface ContainerSecurityContext {
-  runAsUser?: number
-  runAsGroup?: number
-  runAsNonRoot?: boolean
-  privileged?: boolean
-  allowPrivilegeEscalation?: boolean
-  readOnlyRootFilesystem?: boolean
-  capabilities?: { add?: string[]; drop?: string[] }
-  seccompProfile?: { type: 'RuntimeDefault' | 'Unconfined' | 'Localhost'; localhostProfile?: string }
-}
-
-export interface PodSecurityContext {
-  runAsUser?: number
-  runAsGroup?: number
-  runAsNonRoot?: boolean
-  fsGroup?: number
-  fsGroupChangePolicy?: 'Always' | 'OnRootMismatch'
-  supplementalGroups?: number[]
-  seccompProfile?: ContainerSecurityContext['seccompProfile']
-}
-
-export interface Toleration {
-  key?: string
-  operator?: 'Exists' | 'Equal'
-  value?: string
-  effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute'
-  tolerationSeconds?: number
-}
-
-export interface Volume {
-  name: string
-  emptyDir?: { medium?: 'Memory' | ''; sizeLimit?: string }
-  persistentVolumeClaim?: { claimName: string; readOnly?: boolean }
-}
-
-export interface PodSpec {
-  containers: Container[]
-  initContainers?: Container[]
-  volumes?: Volume[]
-  nodeName?: string
-  hostname?: string
-  restartPolicy?: 'Always' | 'OnFailure' | 'Never'
-  terminationGracePeriodSeconds?: number
-  automountServiceAccountToken?: boolean
-  serviceAccountName?: string
-  enableServiceLinks?: boolean
-  hostUsers?: boolean
-  dnsPolicy?: 'ClusterFirst' | 'Default' | 'None' | 'ClusterFirstWithHostNet'
-  dnsConfig?: { nameservers?: string[]; searches?: string[] }
-  runtimeClassName?: string
-  priorityClassName?: string
-  imagePullSecrets?: { name: string }[]
-  schedulingGates?: { name: string }[]
-  securityContext?: PodSecurityContext
-  tolerations?: Toleration[]
-}
-
-/** At most one member is set. */
-export interface ContainerState {
-  waiting?: { reason?: string; message?: string }
-  running?: { startedAt?: string }
-  terminated?: { exitCode: number; signal?: number; reason?: string; message?: string; finishedAt?: string }
 }
 
 export interface ContainerStatus {
   name: string
   ready: boolean
   restartCount: number
-  state?: ContainerState
-  lastState?: ContainerState
-  imageID?: string
+  /** At most one member is set. */
+  state?: {
+    waiting?: { reason?: string; message?: string }
+    running?: { startedAt?: string }
+    terminated?: { exitCode: number; signal?: number; reason?: string; message?: string }
+  }
 }
 
 export interface Pod extends KubernetesObject {
-  spec: PodSpec
+  spec: {
+    containers: { name: string; image: string }[]
+    nodeName?: string
+    schedulingGates?: { name: string }[]
+  }
   status?: {
     phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown'
     /** For example `Evicted`. */
     reason?: string
     message?: string
     conditions?: Condition[]
-    podIP?: string
-    hostIP?: string
-    startTime?: string
     initContainerStatuses?: ContainerStatus[]
     containerStatuses?: ContainerStatus[]
   }
@@ -136,23 +66,9 @@ export interface PersistentVolumeClaim extends KubernetesObject {
     accessModes: string[]
     resources: { requests: { storage: string } }
     storageClassName?: string
-    volumeMode?: 'Filesystem' | 'Block'
     volumeName?: string
   }
-  status?: {
-    phase?: 'Pending' | 'Bound' | 'Lost'
-    capacity?: { storage?: string }
-    conditions?: Condition[]
-  }
-}
-
-export interface KubernetesEvent extends KubernetesObject {
-  involvedObject: { kind?: string; name?: string; uid?: string }
-  type?: 'Normal' | 'Warning'
-  reason?: string
-  message?: string
-  lastTimestamp?: string | null
-  eventTime?: string | null
+  status?: { phase?: 'Pending' | 'Bound' | 'Lost'; conditions?: Condition[] }
 }
 
 /** One operation of a JSON patch (RFC 6902). */
@@ -167,36 +83,26 @@ export interface Resource<T extends KubernetesObject> {
   readonly plural: string
   /** False: its collection is the cluster's, not one namespace's. */
   readonly namespaced: boolean
-  /** For messages: `pod`. */
+  /** For messages: `Pod`. */
   readonly singular: string
-  /** Of the objects; never set. */
+  /** The type of its objects; never set. */
   readonly type?: T
 }
 
-const core = <T extends KubernetesObject>(plural: string, singular: string): Resource<T> => ({
+export const PODS: Resource<Pod> = { base: '/api/v1', plural: 'pods', singular: 'Pod', namespaced: true }
+export const CLAIMS: Resource<PersistentVolumeClaim> = {
   base: '/api/v1',
-  plural,
-  singular,
+  plural: 'persistentvolumeclaims',
+  singular: 'PersistentVolumeClaim',
   namespaced: true,
-})
-
-export const PODS = core<Pod>('pods', 'Pod')
-export const CLAIMS = core<PersistentVolumeClaim>('persistentvolumeclaims', 'PersistentVolumeClaim')
-export const EVENTS = core<KubernetesEvent>('events', 'Event')
+}
 
 /** The body of every answer that is not an object, failures included. */
 export interface Status {
   kind: 'Status'
-  status?: 'Success' | 'Failure'
   message?: string
   /** For example `AlreadyExists`. */
   reason?: string
   code?: number
-  details?: {
-    name?: string
-    group?: string
-    kind?: string
-    retryAfterSeconds?: number
-    causes?: { reason?: string; message?: string; field?: string }[]
-  }
+  details?: { name?: string; kind?: string }
 }

@@ -1,4 +1,4 @@
-/** Requests to an API server over HTTPS and WebSocket: identity, time limits, and failures in words. */
+/** Requests to an API server: identity, time limits, and failures in words. */
 import type { IncomingMessage } from 'node:http'
 import https from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -27,7 +27,7 @@ export interface Request {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: string
   query?: Record<string, string | undefined>
-  /** Of a `PATCH`: the operations of a JSON patch. */
+  /** Operations of a JSON patch, if it is a `PATCH`. */
   body?: unknown
   /** Completes “could not …”, for example `create the Pod sbx-1`. */
   doing: string
@@ -125,13 +125,13 @@ export class Transport {
     const type = request.method === 'PATCH' ? 'application/json-patch+json' : 'application/json'
     const headers = {
       accept: 'application/json',
-      ...(authorization !== undefined && { authorization }),
       ...(body !== undefined && { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
     }
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
     const { method } = request
     const url = this.#url(request.path, request.query)
     const sent = https.request(url, { agent: this.#agent, method, headers, signal }, resolve)
+    if (authorization !== undefined) sent.setHeader('authorization', authorization)
     sent.on('error', reject)
     sent.end(body)
     return promise
