@@ -229,14 +229,12 @@ function openSocket(
     socket.pause()
     resolve(socket)
   })
+  // Stays: an error without a listener would end the process.
   socket.on('error', reject)
   socket.once('unexpected-response', (request, answer) => {
     void textOf(answer)
       .then((text) => reject(answerError(answer.statusCode ?? 0, text, doing)), reject)
       .finally(() => request.destroy())
   })
-  return promise.finally(() => {
-    signal.removeEventListener('abort', stop)
-    socket.off('error', reject)
-  })
+  return promise.finally(() => signal.removeEventListener('abort', stop))
 }
