@@ -30,7 +30,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
   },
   {
     from: 'engine-gate',
-    to: /^@sandlot\/sandbox\/(?!(backend|controller\/(images|limit-settings)|limits|names|backends\/docker\/(create-template|read-template|seccomp|debug-profile|connection|tls-settings))$)/,
+    to: /^@sandlot\/sandbox\/(?!(backend|controller\/(images|limit-settings)|limits|names|backends\/docker\/(create-template|read-template|seccomp|connection|tls-settings))$)/,
     why: 'the gate knows the create template and what it is made of, and nothing that talks to an engine',
   },
   {

@@ -7,7 +7,6 @@ import { randomBytes } from 'node:crypto'
 
 import { ConfigError } from '@sandlot/shared/config'
 import { messageOf, hasCode } from '@sandlot/shared/base/errors'
-import { debugProfile } from '@sandlot/sandbox/backends/docker/debug-profile'
 import { readSeccompProfile } from '@sandlot/sandbox/backends/docker/seccomp'
 import { isDeploymentId } from '@sandlot/sandbox/names'
 
@@ -24,7 +23,6 @@ async function main(): Promise<void> {
   const deployment = deploymentId(config.deploymentFile, config.deployment)
   const engine = createEngine(config.engine)
   const { images, runtime, limits, most } = config
-  const seccompProfile = await readSeccompProfile()
   const operations = new Operations({
     engine,
     audit,
@@ -33,8 +31,8 @@ async function main(): Promise<void> {
     runtime,
     limits,
     most,
-    seccompProfile,
-    debugProfile: config.debug ? debugProfile(seccompProfile) : undefined,
+    seccompProfile: await readSeccompProfile(),
+    debugProfile: config.debug ? await readSeccompProfile('debug') : undefined,
   })
   // Two streams per sandbox: a returning controller may still have its old one.
   const gate = createGate({ engine, operations, audit, mostStreams: 2 * most.containers + 64 })

@@ -6,7 +6,6 @@ import type { SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { type EngineInfo, readInfo, unlimited } from './capabilities.ts'
 import { type CreateBody, createTemplate, engineFacts } from './create-template.ts'
-import { debugProfile } from './debug-profile.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 import { once } from './once.ts'
 import { readSeccompProfile } from './seccomp.ts'
@@ -29,7 +28,10 @@ export function createSpecBuilder(
   imageIdOf: ReturnType<typeof createImageIds>,
   seccompFile?: string,
 ): (spec: SandboxSpec, signal?: AbortSignal) => Promise<BuiltSpec> {
-  const profile = once(() => readSeccompProfile(seccompFile))
+  const profiles = {
+    default: once(() => readSeccompProfile('default', seccompFile)),
+    debug: once(() => readSeccompProfile('debug', seccompFile)),
+  }
   const facts = once(async () => {
     const info = await readInfo(engine)
     requireLimits(info)
@@ -37,8 +39,8 @@ export function createSpecBuilder(
   })
 
   return async (spec, signal) => {
-    const [ordinary, engineNow, imageId] = await Promise.all([
-      profile(),
+    const [seccompProfile, engineNow, imageId] = await Promise.all([
+      profiles[spec.profile ?? 'default'](),
       facts(),
       imageIdOf(spec.image, signal),
     ])
@@ -46,7 +48,7 @@ export function createSpecBuilder(
       deployment,
       spec,
       imageId,
-      seccompProfile: spec.profile === 'debug' ? debugProfile(ordinary) : ordinary,
+      seccompProfile,
       engine: engineNow,
     }
     const { Labels: _perContainer, ...rest } = createTemplate({ ...input, fingerprint: '' })

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-import { debugProfile } from '../../../src/backends/docker/debug-profile.ts'
 import { readSeccompProfile } from '../../../src/backends/docker/seccomp.ts'
 import {
   type CompiledFilter,
@@ -16,6 +15,7 @@ import {
 } from './seccomp-filter.ts'
 
 let text: string
+let debugText: string
 let profile: Profile
 let debug: Profile
 let compiler: FilterCompiler
@@ -23,11 +23,12 @@ let filters: CompiledFilter[]
 let debugFilters: CompiledFilter[]
 beforeAll(async () => {
   text = await readSeccompProfile()
+  debugText = await readSeccompProfile('debug')
   profile = profileSchema.parse(JSON.parse(text))
-  debug = profileSchema.parse(JSON.parse(debugProfile(text)))
+  debug = profileSchema.parse(JSON.parse(debugText))
   compiler = await FilterCompiler.build()
   filters = await compiled(text)
-  debugFilters = await compiled(debugProfile(text))
+  debugFilters = await compiled(debugText)
 })
 afterAll(() => compiler.dispose())
 
@@ -375,7 +376,7 @@ describe('reading the profile', () => {
     const folder = await mkdtemp(join(tmpdir(), 'sandlot-seccomp-'))
     try {
       await writeFile(join(folder, 'profile.json'), text)
-      await expect(readSeccompProfile(join(folder, 'profile.json'))).rejects.toMatchObject({
+      await expect(readSeccompProfile('default', join(folder, 'profile.json'))).rejects.toMatchObject({
         code: 'invalid_arguments',
       })
     } finally {
@@ -384,7 +385,7 @@ describe('reading the profile', () => {
   })
 
   test('a file that is not there is refused, never replaced by the default', async () => {
-    await expect(readSeccompProfile('/nowhere/profile.json')).rejects.toMatchObject({
+    await expect(readSeccompProfile('default', '/nowhere/profile.json')).rejects.toMatchObject({
       code: 'invalid_arguments',
     })
   })
