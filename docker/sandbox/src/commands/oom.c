@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define COMMAND_SCORE 500
+#define COMMANDS_ABOVE 500
+#define HIGHEST_SCORE 1000 /* Linux's */
 
 static int fd = -1;
 static int score_fd = -1;
@@ -33,9 +34,9 @@ void oom_score_open(void)
 void oom_raise_score(bool on)
 {
     char text[16];
-    /* A higher score than COMMAND_SCORE is kept. */
-    if (score_fd >= 0 && own_score < COMMAND_SCORE)
-        (void)!pwrite(score_fd, text, (size_t)snprintf(text, sizeof text, "%d", on ? COMMAND_SCORE : own_score), 0);
+    int raised = own_score + COMMANDS_ABOVE < HIGHEST_SCORE ? own_score + COMMANDS_ABOVE : HIGHEST_SCORE;
+    if (score_fd >= 0)
+        (void)!pwrite(score_fd, text, (size_t)snprintf(text, sizeof text, "%d", on ? raised : own_score), 0);
 }
 
 static bool try_open(const char *root, const char *group, const char *file)
