@@ -7,17 +7,30 @@ import { read, repositoryFiles, type SourceFile } from './source-files.ts'
 /** From the ground floor up: each place with those that its files may name, plus the ground. */
 const ALLOWED: Record<string, readonly string[]> = {
   base: [],
+  walls: [],
   wire: [],
   disk: ['wire'],
   files: ['wire', 'disk'],
   sessions: ['wire', 'disk', 'files'],
-  commands: ['wire', 'disk', 'files', 'sessions'],
+  commands: ['walls', 'wire', 'disk', 'files', 'sessions'],
   connections: ['wire'],
   egress: ['wire', 'connections'],
   ports: ['wire', 'connections'],
   pod: ['wire'],
   loop: ['wire', 'disk', 'files', 'commands', 'connections', 'egress', 'pod'],
-  main: ['wire', 'disk', 'files', 'sessions', 'commands', 'connections', 'egress', 'ports', 'pod', 'loop'],
+  main: [
+    'walls',
+    'wire',
+    'disk',
+    'files',
+    'sessions',
+    'commands',
+    'connections',
+    'egress',
+    'ports',
+    'pod',
+    'loop',
+  ],
 }
 
 const WHAT_TO_DO =

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-bool is_init, listens;
+bool is_init, listens, may_trace;
 const char *workspace_path = "/workspace";
 int workspace_fd;
 const char *tmp_dirs[4];

@@ -19,6 +19,7 @@
 
 extern bool is_init; /* we are PID 1 of a PID namespace */
 extern bool listens; /* in a Pod: the wire is a relay's, which runs in our PID namespace */
+extern bool may_trace; /* the engine lets commands that ask for it trace others (walls/) */
 extern const char *workspace_path;
 extern int workspace_fd;
 extern const char *tmp_dirs[4];

@@ -25,6 +25,7 @@
 #include "pod/pod.h"
 #include "ports/ports.h"
 #include "sessions/sessions.h"
+#include "walls/walls.h"
 #include "wire/wire.h"
 
 /* ---- the handlers of frames ------------------------------------------------------------------ */
@@ -93,23 +94,6 @@ void supervisor_init(void)
 
 /* ---- arguments: in a container of Docker there are none -------------------------------------- */
 
-static bool limit_option(const char *name, const char *value)
-{
-    static const struct {
-        const char *name;
-        int resource;
-    } known[] = {{"--limit-fsize", RLIMIT_FSIZE}, {"--limit-nofile", RLIMIT_NOFILE}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(name, known[i].name) == 0) {
-            struct rlimit l;
-            l.rlim_cur = l.rlim_max = strtoull(value, NULL, 10);
-            if (setrlimit(known[i].resource, &l) < 0)
-                die(name);
-            return true;
-        }
-    return false;
-}
-
 static void read_arguments(int argc, char **argv)
 {
     size_t tmps = 0;
@@ -132,7 +116,7 @@ static void read_arguments(int argc, char **argv)
             session_library = value;
         else if (strcmp(name, "--tmp") == 0 && tmps < 3)
             tmp_dirs[tmps++] = value;
-        else if (!limit_option(name, value)) {
+        else if (!walls_argument(name, value)) {
             errno = EINVAL;
             die(name);
         }
@@ -300,6 +284,7 @@ int main(int argc, char **argv)
     prctl(PR_SET_NAME, "sbxd");
     read_arguments(argc, argv);
     no_core_dumps();
+    walls_raise();
     int signal_fd = signals_init();
     if (!is_init)
         prctl(PR_SET_CHILD_SUBREAPER, 1);

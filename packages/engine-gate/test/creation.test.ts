@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 
 import type { SandboxSpec } from '@sandlot/sandbox/backend'
 import { createTemplate } from '@sandlot/sandbox/backends/docker/create-template'
-import { debugProfile } from '@sandlot/sandbox/backends/docker/debug-profile'
+import { readSeccompProfile } from '@sandlot/sandbox/backends/docker/seccomp'
 import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { campaign, extent } from '../../../test/campaign.ts'
 import { checkCreate, checkVolume } from '../src/creation.ts'
@@ -70,8 +70,8 @@ describe('what a controller sends passes', () => {
   })
 })
 
-describe('the debug profile', () => {
-  const debug = debugProfile(policy.seccompProfile)
+describe('the debug profile', async () => {
+  const debug = await readSeccompProfile('debug')
   const granted: Policy = { ...policy, debugProfile: debug }
   const body = createTemplate({
     ...policy,
@@ -84,14 +84,16 @@ describe('the debug profile', () => {
     expect(judge(body, spec.name, granted).body).toEqual(body)
     expect(judge(template(), spec.name, granted).body).toEqual(template())
     const more = structuredClone(body)
-    more.HostConfig.SecurityOpt[1] = `seccomp=${debugProfile(debug)}`
+    more.HostConfig.SecurityOpt[1] = `seccomp=${debug.replace('"ptrace"', '"bpf"')}`
     expect(() => judge(more, spec.name, granted)).toThrow(Refusal)
+    expect(() => judge({ ...body, Env: template().Env }, spec.name, granted)).toThrow(/Env/)
+    expect(() => judge({ ...template(), Env: body.Env }, spec.name, granted)).toThrow(/Env/)
     expect(() => judge({ ...body, Labels: template().Labels }, spec.name, granted)).toThrow(/profile/)
     expect(() => judge({ ...template(), Labels: body.Labels }, spec.name, granted)).toThrow(/profile/)
   })
   test('is refused where it is not granted', () => {
-    expect(() => judge(body)).toThrow(/SecurityOpt|profile/)
-    const hidden = { ...body, Labels: template().Labels }
+    expect(() => judge(body)).toThrow(/Env|SecurityOpt|profile/)
+    const hidden = { ...body, Labels: template().Labels, Env: template().Env }
     expect(() => judge(hidden)).toThrow(/SecurityOpt/)
   })
 })

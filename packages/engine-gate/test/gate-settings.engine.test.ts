@@ -87,7 +87,7 @@ test('the debug profile goes through only where it is granted', async () => {
   await expect(
     fixture.controller({ ...granted, backend: behindGate() }).acquire('developer'),
   ).rejects.toMatchObject({
-    message: expect.stringMatching(/SecurityOpt\.1 is not as in the sandbox template/),
+    message: expect.stringMatching(/Env\.7 is not as in the sandbox template/),
   })
   await killGate(strict, 'SIGTERM')
 

@@ -112,6 +112,7 @@ struct shim_job {
     int memory;    /* passed on to the command, or -1 */
     bool cwd_may_fail; /* falls back to the workspace, reported by STARTED */
     bool capped; /* may not make a file grow */
+    bool may_trace;
 };
 
 enum shim_event { SHIM_STARTED = 1, SHIM_FAILED = 2, SHIM_EXITED = 3, SHIM_GONE = 4 };
@@ -379,7 +380,7 @@ struct request {
     uint32_t spool_after, spool_max;
     struct policy policy;
     struct limits limits;
-    bool terminal, background;
+    bool terminal, background, may_trace;
     uint16_t rows, columns;
     uint64_t max_age_ms; /* of a background job */
     char session[SESSION_NAME_MAX + 1]; /* "" when it has none */

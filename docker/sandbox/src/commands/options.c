@@ -58,6 +58,13 @@ static int nice_option(struct request *q, struct reader *r)
     return q->limits.nice <= 19 ? 0 : EINVAL;
 }
 
+/* A wish only: without the engine's mark (walls/) the command has the default filter all the same. */
+static int profile_option(struct request *q, struct reader *r)
+{
+    q->may_trace = rd8(r) == PROFILE_DEBUG;
+    return q->may_trace ? 0 : EINVAL;
+}
+
 int start_option(struct request *q, uint8_t tag, struct reader *r)
 {
     switch (tag) {
@@ -81,6 +88,8 @@ int start_option(struct request *q, uint8_t tag, struct reader *r)
         return session_option(q, r);
     case OPT_HOME:
         return home_option(q, r);
+    case OPT_PROFILE:
+        return profile_option(q, r);
     default:
         return EINVAL;
     }

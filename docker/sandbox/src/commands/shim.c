@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../walls/walls.h"
+
 extern char **environ;
 
 static int ctl;
@@ -108,6 +110,10 @@ static void exec_command(const struct shim_job *job, volatile int *error, volati
         if (!job->cwd_may_fail)
             goto failed;
         moved = true;
+    }
+    if (!job->may_trace && !walls_forbid_tracing()) {
+        *stage = STAGE_SETUP;
+        goto failed;
     }
     *stage = STAGE_EXEC;
     sigemptyset(&none);

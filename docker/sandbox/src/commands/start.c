@@ -95,6 +95,7 @@ static int spawn(struct command *c, const struct request *q)
         .err = merge ? fd[THEIR_OUT] : fd[THEIR_ERR],
         .ctl = fd[THEIR_CTL],
         .capped = c->capped,
+        .may_trace = q->may_trace,
         .terminal = q->terminal,
         .memory = c->session.memory,
         .cwd_may_fail = q->cwd_may_fail,

@@ -87,7 +87,7 @@ static void send_welcome(const uint8_t *nonce)
     buf_bytes(&b, nonce, NONCE_BYTES);
     buf_bytes(&b, boot_id, ID_BYTES);
     buf16(&b, PROTOCOL_VERSION);
-    buf16(&b, is_init ? 1 : 0);
+    buf16(&b, (uint16_t)((is_init ? WELCOME_INIT : 0) | (may_trace ? WELCOME_MAY_TRACE : 0)));
     buf64(&b, epoch);
     buf32(&b, WINDOW_BYTES);
     buf32(&b, MAX_COMMANDS);

@@ -118,8 +118,14 @@ enum start_option {
     OPT_BACKGROUND = 0x21,
     OPT_SESSION = 0x22,
     OPT_HOME = 0x23,
+    OPT_PROFILE = 0x24,
 };
 #define OPT_REPEATS(tag) ((tag) == OPT_RLIMIT)
+#define PROFILE_DEBUG 1
+
+/* Flags of WELCOME. */
+#define WELCOME_INIT 0x0001      /* sbxd is PID 1 */
+#define WELCOME_MAY_TRACE 0x0002 /* OPT_PROFILE is known, and the engine grants PROFILE_DEBUG */
 
 /* Further facts of EXIT, in a list at its end, numbered like the options of START. */
 enum exit_fact {

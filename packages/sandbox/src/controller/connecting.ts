@@ -195,7 +195,8 @@ export class Connecting {
     const disk = context.budget()
     const newerEpoch = async (current: number): Promise<number | undefined> =>
       userId === undefined ? undefined : context.newerEpoch?.(userId, current)
-    const connection = { stateKey, epoch, newerEpoch, signal, disk }
+    const profile = context.profileFor?.(userId) ?? 'default'
+    const connection = { stateKey, epoch, newerEpoch, signal, disk, profile }
     return { sandbox: await connectOpened(slot, opened, context, connection), profile: opened.profile }
   }
 

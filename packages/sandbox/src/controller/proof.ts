@@ -109,7 +109,7 @@ function judgeLinux(proof: Proof, profile: SandboxProfile): Finding[] {
     check('must', 'seccomp-profile', 'Sandlot’s own profile', open.length === 0, {
       ok: 'what it closes is closed',
       bad: `open in a sandbox: ${open.map((name) => `${name} (${of(proof, name)})`).join(', ')}`,
-      fix: 'The engine does not apply the profile that is sent with each container: update it, or the runtime.',
+      fix: 'Rebuild the sandbox image, whose sbxd loads the profile itself; or update the engine or the runtime, which ignores the one that is sent with each container.',
     }),
     judgePrivileges(of(proof, 'NoNewPrivs') === '1'),
     judgeCapabilities(proof, CAPABILITIES),

@@ -49,6 +49,7 @@ export async function openWarm(
     epoch,
     signal,
     disk: diskBudget(context.limits),
+    profile: context.profileFor?.(undefined) ?? 'default',
   })
   try {
     await context.prove(sandbox, opened.profile)

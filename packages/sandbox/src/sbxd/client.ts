@@ -7,6 +7,7 @@ import { RemoteFiles } from './files.ts'
 import { Link } from './link.ts'
 import { encodeStart, idBytes, sendStart } from './start.ts'
 import { encodeBudget, readDiskState, readStat } from './stat.ts'
+import type { SandboxProfile } from '../backend.ts'
 import type { UserEgress } from '../egress/egress.ts'
 import { SandboxError } from '../errors.ts'
 import { ByteReader, ByteWriter } from './protocol/bytes.ts'
@@ -58,6 +59,11 @@ interface ConnectOptions {
   resetMs?: number
   /** Time limit of STAT, which reads the disk. Default 10,000. */
   statMs?: number
+  /**
+   * System call filter of its commands. `debug` counts only where the sandbox was created with it.
+   * Default `default`.
+   */
+  profile?: SandboxProfile
   /** Budget of the workspace; sbxd keeps it across reconnects. Default: unchanged. */
   disk?: DiskBudget
 }
@@ -141,6 +147,7 @@ class RemoteSandbox implements ConnectedSandbox {
   readonly found: readonly KnownCommand[]
   readonly #link: Link
   readonly #isInit: boolean
+  readonly #mayTrace: boolean
   readonly #silentMs: number | undefined
   readonly #resetMs: number
   readonly #statMs: number
@@ -151,7 +158,13 @@ class RemoteSandbox implements ConnectedSandbox {
   constructor(
     welcome: Welcome,
     link: Link,
-    { id, silentMs, resetMs, statMs }: Pick<ConnectOptions, 'id' | 'silentMs' | 'resetMs' | 'statMs'>,
+    {
+      id,
+      silentMs,
+      resetMs,
+      statMs,
+      profile,
+    }: Pick<ConnectOptions, 'id' | 'silentMs' | 'resetMs' | 'statMs' | 'profile'>,
   ) {
     this.id = id
     this.bootId = welcome.bootId
@@ -160,6 +173,7 @@ class RemoteSandbox implements ConnectedSandbox {
     this.files = new RemoteFiles(link, welcome.workspace)
     this.#link = link
     this.#isInit = welcome.isInit
+    this.#mayTrace = welcome.mayTrace && profile === 'debug'
     this.#silentMs = silentMs
     this.#resetMs = resetMs ?? 60_000
     this.#statMs = statMs ?? 10_000
@@ -194,7 +208,7 @@ class RemoteSandbox implements ConnectedSandbox {
       sendStart(
         this.#link,
         command.channel,
-        encodeStart(request, request.bootId ?? this.bootId, command.grant({})),
+        encodeStart(request, request.bootId ?? this.bootId, command.grant({}), this.#mayTrace),
       )
     } catch (error) {
       this.#link.release(command.channel)

@@ -22,6 +22,8 @@ export interface Welcome {
   workspace: string
   /** sbxd is PID 1 of its own namespace. */
   isInit: boolean
+  /** Commands that ask for the debug profile get it. An earlier sbxd would refuse to be asked. */
+  mayTrace: boolean
   commands: ListedCommand[]
   /** For all later frames. */
   crc: CrcStarts
@@ -39,6 +41,7 @@ export type NewerEpoch = (current: number) => Promise<number | undefined>
 const NONCE_BYTES = 16
 /** Time after which HELLO is repeated. */
 const AGAIN_MS = 2_500
+const WELCOME_FLAG = { init: 1, mayTrace: 2 } as const
 const REFUSED = { noKey: 1, wrongKey: 2, oldEpoch: 3, version: 4 } as const
 
 /** sbxd holds another key: it was installed by someone without ours. */
@@ -219,7 +222,7 @@ function readWelcome(payload: Buffer, nonce: Buffer, rest: Buffer): Welcome {
   reader.bytes(NONCE_BYTES)
   const bootId = reader.bytes(16).toString('hex')
   if (reader.u16() !== PROTOCOL_VERSION) throw refusedError(REFUSED.version)
-  const isInit = reader.u16() === 1
+  const flags = reader.u16()
   reader.u64()
   reader.u32()
   reader.u32()
@@ -227,7 +230,8 @@ function readWelcome(payload: Buffer, nonce: Buffer, rest: Buffer): Welcome {
   return {
     bootId,
     workspace,
-    isInit,
+    isInit: (flags & WELCOME_FLAG.init) !== 0,
+    mayTrace: (flags & WELCOME_FLAG.mayTrace) !== 0,
     commands: readCommandList(reader),
     crc: sessionCrc(nonce),
     nonce,

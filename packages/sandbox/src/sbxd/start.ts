@@ -25,6 +25,7 @@ export function encodeStart(
   request: RunRequest,
   bootId: string,
   limits: Record<CommandStream, number>,
+  mayTrace = false,
 ): Buffer {
   const { command } = request
   const shell = typeof command === 'string'
@@ -54,7 +55,7 @@ export function encodeStart(
   for (const argument of argv) writer.text(argument)
   writer.u32(env.length)
   for (const [name, value] of env) writer.text(`${name}=${value}`)
-  writeStartOptions(writer, request)
+  writeStartOptions(writer, request, mayTrace)
   const payload = writer.done()
   if (payload.length > REQUEST_BYTES)
     throw new SandboxError(
@@ -89,11 +90,12 @@ const MOST_U32 = 0xffff_ffff
 /** Head and tail of a cut output together: what sbxd always stores of one stream. */
 export const CUT_BYTES = 262_144
 const LOWEST_PRIORITY = 19
+const PROFILE_DEBUG = 1
 /** Indices are the numbers in the protocol. */
 const LIMITS = ['cpuSeconds', 'fileBytes', 'openFiles', 'addressSpaceBytes'] as const
 
 /** The list at the end of START. Throws `invalid_arguments` for values that sbxd would refuse. */
-function writeStartOptions(writer: ByteWriter, request: RunRequest): void {
+function writeStartOptions(writer: ByteWriter, request: RunRequest, mayTrace: boolean): void {
   const option = (tag: StartOption, value: ByteWriter): void => {
     const bytes = value.done()
     writer.u8(tag).u16(bytes.length).bytes(bytes)
@@ -126,6 +128,7 @@ function writeStartOptions(writer: ByteWriter, request: RunRequest): void {
   if (request.background) option(StartOption.BACKGROUND, jobOption(request.maxAgeMs))
   if (request.session !== undefined) option(StartOption.SESSION, sessionName(request.session))
   if (request.home !== undefined) option(StartOption.HOME, new ByteWriter().bytes(Buffer.from(request.home)))
+  if (mayTrace) option(StartOption.PROFILE, new ByteWriter().u8(PROFILE_DEBUG))
 }
 
 function milliseconds(timeoutMs: number): number {

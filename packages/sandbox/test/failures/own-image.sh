@@ -11,6 +11,7 @@ grep -E 'bin/' /tmp/programs | xargs ldd 2>/dev/null | grep -oE '/lib[^ ]+' | se
   cat /tmp/programs /tmp/libraries
   xargs readlink -f </tmp/libraries
   printf '%s\n' /bin /sbin /lib /lib64 /usr/bin/sh /usr/bin/awk /etc/alternatives/awk /etc/passwd /etc/group \
-    /etc/profile /etc/bash.bashrc /usr/lib/sandlot/session.so /workspace /tmp /var/tmp /usr/local/bin
+    /etc/profile /etc/bash.bashrc /usr/lib/sandlot/session.so \
+    /usr/lib/sandlot/default.bpf /usr/lib/sandlot/debug.bpf /workspace /tmp /var/tmp /usr/local/bin
 } | sed 's,^/,,' | sort -u | while read -r path; do if [ -e "$path" ]; then echo "$path"; fi; done >/tmp/list
 tar -c --no-recursion --one-file-system -T /tmp/list

@@ -15,6 +15,7 @@ function connection(): { stream: Duplex; arrive: (bytes: Uint8Array) => void } {
     bootId: '',
     workspace: '/workspace',
     isInit: true,
+    mayTrace: false,
     commands: [],
     crc: { header: 1, payload: 1 },
     nonce: Buffer.alloc(16),

@@ -39,9 +39,10 @@ const report = (which: number, event: number, value: number, stage = 0): Buffer 
 const print = (which: number, stream: number, bytes: number): Buffer =>
   new ByteWriter().u8(OP.print).u8(which).u8(stream).u16(bytes).done()
 
-function start(channel: number, change: Partial<RunRequest> = {}): Buffer {
+function start(channel: number, change: Partial<RunRequest> = {}, mayTrace = false): Buffer {
   const id = channel.toString(16).padStart(32, '0')
-  const payload = encodeStart({ id, command: 'x', ...change }, BOOT, { stdout: 90_000, stderr: 90_000 })
+  const limits = { stdout: 90_000, stderr: 90_000 }
+  const payload = encodeStart({ id, command: 'x', ...change }, BOOT, limits, mayTrace)
   return frame(FrameType.START, channel, payload)
 }
 
@@ -128,6 +129,7 @@ const SEEDS: Record<string, Buffer[]> = {
     frame(FrameType.PING, 0, Buffer.from('x')),
   ],
   refused: [start(1), report(0, SHIM.failed, 2, 7), operation(OP.die), operation(OP.reap)],
+  traced: [start(1, {}, true), report(0, SHIM.started, 7), ...ended],
   pieces: [
     frame(FrameType.START, 1, Buffer.alloc(40, 0x42), FLAG.MORE),
     frame(FrameType.START, 1, Buffer.alloc(40)),

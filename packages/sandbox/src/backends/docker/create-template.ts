@@ -1,5 +1,5 @@
 import type { SandboxLimits, SandboxSpec } from '../../backend.ts'
-import { RUN_BYTES, shmBytes } from '../../limits.ts'
+import { processLimits, RUN_BYTES, shmBytes } from '../../limits.ts'
 import { LABEL, slotLabels } from '../../names.ts'
 import { checkSpec, ENVIRONMENT, WORKSPACE } from '../template-parts.ts'
 
@@ -37,6 +37,12 @@ interface TemplateInput {
 
 /** Body of `POST /containers/create`, exactly our fields. */
 export type CreateBody = ReturnType<typeof createTemplate>
+
+/**
+ * Without it, sbxd lets no command trace. Not the argument of a Pod: an earlier sbxd, in an image of
+ * somebody's own, would not start with one. sbxd does not pass it on.
+ */
+const DEBUG_MARK = 'SBXD_PROFILE=debug'
 
 /** The engine's own list. Ours replaces it, so it is included in full. */
 const ENGINE_MASKED = [
@@ -95,7 +101,7 @@ export function createTemplate({
     Hostname: 'sandbox',
     Domainname: '',
     WorkingDir: WORKSPACE,
-    Env: ENVIRONMENT,
+    Env: spec.profile === 'debug' ? [...ENVIRONMENT, DEBUG_MARK] : ENVIRONMENT,
     Labels: {
       ...spec.labels,
       ...slotLabels(deployment, spec),
@@ -159,19 +165,14 @@ export function createTemplate({
       PidsLimit: limits.pids,
       // Never negative: the runtime sets it with its own privileges, so every process in the
       // sandbox could return to it, and the kernel would kill programs of the host instead. Process
-      // 1 raises its commands to 500 while it forks them (oom.c); they can lower theirs to this
+      // 1 raises its commands by 500 while it forks them (oom.c); they can lower theirs to this
       // and no further, and process 1 is far smaller than they are.
       OomScoreAdj: 0,
-      // Never nproc: it counts per uid over the whole host.
       Ulimits: [
         // Not 0, which the kernel ignores where a crash starts a program of the host (core(5)). One
         // byte is too little for a file, and the filter prevents raising it.
         ulimit('core', 1),
-        ulimit('nofile', limits.openFiles),
-        ulimit('fsize', limits.diskBytes),
-        ulimit('memlock', 64 * 1024),
-        ulimit('sigpending', 1024),
-        ulimit('msgqueue', 256 * 1024),
+        ...processLimits(limits).map(([name, most]) => ulimit(name, most)),
       ],
       LogConfig: { Type: 'none', Config: {} },
       RestartPolicy: { Name: 'no', MaximumRetryCount: 0 },

@@ -109,6 +109,7 @@ export const StartOption = {
   BACKGROUND: 0x21,
   SESSION: 0x22,
   HOME: 0x23,
+  PROFILE: 0x24,
 } as const
 export type StartOption = (typeof StartOption)[keyof typeof StartOption]
 

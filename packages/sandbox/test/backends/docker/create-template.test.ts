@@ -74,7 +74,9 @@ describe('the create template, control by control of the hardening checklist', (
   test('C22 no OOM score below the ordinary one, which every command could take for itself', () => {
     expect(host().OomScoreAdj).toBe(0)
   })
-  test('the debug profile is said in a label', () => {
+  test('the debug profile is said in a label, and to sbxd in the environment', () => {
+    expect(make().Env).toEqual(make({ spec: { ...spec, profile: 'debug' } }).Env.slice(0, -1))
+    expect(make({ spec: { ...spec, profile: 'debug' } }).Env.at(-1)).toBe('SBXD_PROFILE=debug')
     expect(make().Labels).not.toHaveProperty([LABEL.profile])
     expect(make({ spec: { ...spec, profile: 'debug' } }).Labels).toHaveProperty([LABEL.profile], 'debug')
   })
