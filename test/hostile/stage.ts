@@ -8,6 +8,7 @@ import {
   dockerFixture,
   type DockerFixture,
 } from '../../packages/sandbox/test/support/docker-fixture.ts'
+import type { SandboxBackend } from '../../packages/sandbox/src/backend.ts'
 import { DEFAULT_LIMITS } from '../../packages/sandbox/src/limits.ts'
 import type { Sandbox } from '../../packages/sandbox/src/sandbox.ts'
 import type { Sandboxes } from '../../packages/sandbox/src/controller/sandboxes.ts'
@@ -43,10 +44,12 @@ const ATTACKER = 'attacker'
 const NEIGHBOUR = 'neighbour'
 
 /** Throws unless both are real sandboxes: sbxd is process 1, no capabilities, a system call filter. */
-export async function openStage(): Promise<Stage> {
+export async function openStage(
+  backendOf: (fixture: DockerFixture) => SandboxBackend = ({ backend }) => backend,
+): Promise<Stage> {
   const fixture = await dockerFixture()
   try {
-    const controller = fixture.controller({ limits: STAGE_LIMITS })
+    const controller = fixture.controller({ backend: backendOf(fixture), limits: STAGE_LIMITS })
     const me = new ToolCaller(controller, ATTACKER)
     const neighbour = new ToolCaller(controller, NEIGHBOUR)
     await Promise.all([mustBeReal(me), mustBeReal(neighbour)])
