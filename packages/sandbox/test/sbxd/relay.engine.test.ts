@@ -31,16 +31,15 @@ afterAll(async () => {
   await docker('rm', '--force', ...started)
 })
 
-async function runListening(...more: string[]): Promise<string> {
-  const options = `--user ${UID}:${UID} --read-only --cap-drop ALL --security-opt no-new-privileges`
-  const folders = ['/workspace', '/tmp', '/run'].flatMap((path) => ['--tmpfs', `${path}:exec,mode=1777`])
-  const id = await docker(
-    ...['run', '--detach', '--network', 'none', ...options.split(' '), ...folders, ...more],
-    ...[testConfig.image, '--listen'],
-  )
+async function runListening(more = ''): Promise<string> {
+  const options = `--user ${UID}:${UID} --network none --read-only --cap-drop ALL --security-opt no-new-privileges`
+  const folders = ['/workspace', '/tmp', '/run'].map((path) => `--tmpfs ${path}:exec,mode=1777`).join(' ')
+  const id = await engine(`run --detach ${options} ${folders}${more} ${testConfig.image} --listen`)
   started.push(id)
   return id
 }
+
+const engine = (words: string, ...more: string[]): Promise<string> => docker(...words.split(' '), ...more)
 
 /** A stream as the node's runtime gives it. Destroyed, it leaves its relay without a stdin. */
 function relay(within = container): Duplex {
@@ -88,12 +87,15 @@ test('a reset ends every command and keeps the stream', async () => {
 test('32 MiB arrive whole, whatever ends the relay and wherever, and no relay is left', async () => {
   const LINES = 4_194_304
   const random = randomFrom(`${campaign.seed} cut relays`)
-  const kill = ['kill -9', 'kill -STOP'].map((how) => `${how} $(pgrep sbxd-relay)`)
+  const signal = async (name: string): Promise<void> => {
+    await engine(`exec ${container} sh -c`, `kill -${name} $(pgrep sbxd-relay)`)
+  }
   const ends = [
-    (stream: Duplex) => stream.destroy(),
-    (stream: Duplex) => stream.end(),
-    ...kill.map((shell) => () => docker('exec', container, 'sh', '-c', shell)),
-    () => {}, // the next relay ends it
+    async (stream: Duplex) => void stream.destroy(),
+    async (stream: Duplex) => void stream.end(),
+    () => signal('KILL'),
+    () => signal('STOP'),
+    async () => {}, // the next relay ends it
   ]
   const id = newId()
   const hash = createHash('sha256')
@@ -172,12 +174,10 @@ for i in range(1000):
         refused += 1
 print(refused)`,
   )
-  let over = false
-  void trying.finally(() => (over = true))
   let longest = 0
-  while (!over) {
+  for (let over = false; !over;) {
     const from = performance.now()
-    await sandbox.commands()
+    over = await Promise.race([trying.then(() => true), sandbox.commands().then(() => false)])
     longest = Math.max(longest, performance.now() - from)
   }
   expect(await trying).toBe('1000\n')
@@ -227,10 +227,8 @@ os.rename('heard.new', 'heard')`
   await inside('touch go')
   const number = await wait('number')
   const next = `echo ${Number(number) - 1} >/proc/sys/kernel/ns_last_pid`
-  await docker(
-    ...['run', '--rm', '--cap-add', 'SYS_ADMIN', '--security-opt', 'systempaths=unconfined', '--user', '0:0'],
-    ...['--pid', `container:${within}`, '--entrypoint', 'sh', testConfig.image, '-c', next],
-  )
+  const options = `--cap-add SYS_ADMIN --security-opt systempaths=unconfined --user 0:0 --entrypoint sh`
+  await engine(`run --rm ${options} --pid container:${within} ${testConfig.image} -c`, next)
   const stream = relay(within)
   // Seen from outside: a process that looked from inside could get the number.
   const names = (): Promise<string> => docker('top', within, '-o', 'pid,comm')
@@ -252,9 +250,8 @@ test('nor on a kernel that does not name the process behind a connection', async
   try {
     const binary = await buildUnpinnedSbxd(folder)
     await chmod(binary, 0o711)
-    const { number, relays, heard } = await stealNumber(
-      await runListening('--volume', `${binary}:/usr/bin/sbxd:ro`),
-    )
+    const within = await runListening(` --volume ${binary}:/usr/bin/sbxd:ro`)
+    const { number, relays, heard } = await stealNumber(within)
     expect(relays).toBe(number)
     expect(heard).toBe('heard')
   } finally {
@@ -263,7 +260,7 @@ test('nor on a kernel that does not name the process behind a connection', async
 })
 
 test('where nothing listens the relay says so', async () => {
-  const id = await docker('run', '--detach', '--interactive', '--network', 'none', testConfig.image)
+  const id = await engine(`run --detach --interactive --network none ${testConfig.image}`)
   started.push(id)
   await expect(docker('exec', id, '/usr/bin/sbxd', 'relay')).rejects.toMatchObject({
     code: 2,
@@ -286,22 +283,7 @@ print(flags())
 print(subprocess.call(['/usr/bin/sbxd', 'network-down']), flags())
 fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sh', b'eth0', 1))
 print(subprocess.call(['setpriv', '--bounding-set=-all', '/usr/bin/sbxd', 'network-down']))`
-  const out = await docker(
-    ...[
-      'run',
-      '--rm',
-      '--network',
-      'none',
-      '--user',
-      '0:0',
-      '--cap-drop',
-      'ALL',
-      '--cap-add',
-      'NET_ADMIN',
-      '--cap-add',
-      'SETPCAP',
-    ],
-    ...['--entrypoint', 'python3', testConfig.image, '-c', text],
-  )
+  const options = '--network none --user 0:0 --cap-drop ALL --cap-add NET_ADMIN --cap-add SETPCAP'
+  const out = await engine(`run --rm ${options} --entrypoint python3 ${testConfig.image} -c`, text)
   expect(out.split('\n')).toEqual(["['eth0 1', 'lo 1', 'veth0 1']", "0 ['eth0 0', 'lo 1', 'veth0 0']", '1'])
 })
