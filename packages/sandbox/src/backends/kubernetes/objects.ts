@@ -47,6 +47,7 @@ export interface ContainerStatus {
 export interface Pod extends KubernetesObject {
   spec: {
     containers: { name: string; image: string }[]
+    volumes?: { name: string; persistentVolumeClaim?: { claimName: string } }[]
     nodeName?: string
     schedulingGates?: { name: string }[]
   }
