@@ -275,8 +275,6 @@ int main(int argc, char **argv)
         return relay();
     if (argc == 2 && strcmp(argv[1], "network-down") == 0)
         return network_down();
-    /* The kernel has set it to 0 where the binary may not be read. */
-    prctl(PR_SET_DUMPABLE, 1);
     oom_score_open();
     /* First: no process of the same uid can inspect or trace sbxd, or take its descriptors. */
     prctl(PR_SET_DUMPABLE, 0);

@@ -43,7 +43,7 @@ const engine = (words: string, ...more: string[]): Promise<string> => docker(...
 
 /** A stream as the node's runtime gives it. Destroyed, it leaves its relay without a stdin. */
 function relay(within = container): Duplex {
-  const command = ['exec', '-i', within, '/usr/bin/sbxd', 'relay']
+  const command = ['exec', '-i', within, '/usr/lib/sandlot/sbxd', 'relay']
   const child = spawn('docker', command, { stdio: ['pipe', 'pipe', 'ignore'] })
   const stream = Duplex.from({ readable: child.stdout, writable: child.stdin })
   return stream.on('close', () => child.kill('SIGKILL')).on('error', () => {})
@@ -185,7 +185,7 @@ print(refused)`,
   const ticks = "awk '{print $14 + $15}' /proc/1/stat"
   const { out } = await sh(sandbox, `a=$(${ticks}); sleep 2; echo $(($(${ticks}) - a))`)
   expect(Number(out)).toBeLessThan(20)
-  const own = await sh(sandbox, '/usr/bin/sbxd relay </dev/null; echo $?; pgrep -c sbxd-relay')
+  const own = await sh(sandbox, '/usr/lib/sandlot/sbxd relay </dev/null; echo $?; pgrep -c sbxd-relay')
   expect(own).toMatchObject({ out: '3\n1\n', err: expect.stringMatching(/^sbxd relay: refused: .*\n$/) })
 })
 
@@ -196,7 +196,7 @@ test('a command reads nothing of the relay', async () => {
     `ls /proc/${of}/fd/ >&2 && echo open`
   const all = await sh(sandbox, `sleep 60 & ${read('$!')}; kill $!`)
   expect(all.out).toBe('open\n'.repeat(5))
-  const { out, err } = await sh(sandbox, `r=$(pgrep sbxd-relay); ${read('$r')}; cat /usr/bin/sbxd`)
+  const { out, err } = await sh(sandbox, `r=$(pgrep sbxd-relay); ${read('$r')}; cat /usr/lib/sandlot/sbxd`)
   expect(out).toBe('')
   expect(err.match(/Permission denied/g)).toHaveLength(6)
 })
@@ -249,8 +249,8 @@ test('nor on a kernel that does not name the process behind a connection', async
   const folder = await mkdtemp(join(tmpdir(), 'sandlot-relay-'))
   try {
     const binary = await buildUnpinnedSbxd(folder)
-    await chmod(binary, 0o711)
-    const within = await runListening(` --volume ${binary}:/usr/bin/sbxd:ro`)
+    await chmod(binary, 0o755)
+    const within = await runListening(` --volume ${binary}:/usr/bin/sbxd:ro --volume ${binary}:/usr/lib/sandlot/sbxd:ro`)
     const { number, relays, heard } = await stealNumber(within)
     expect(relays).toBe(number)
     expect(heard).toBe('heard')
@@ -262,7 +262,7 @@ test('nor on a kernel that does not name the process behind a connection', async
 test('where nothing listens the relay says so', async () => {
   const id = await engine(`run --detach --interactive --network none ${testConfig.image}`)
   started.push(id)
-  await expect(docker('exec', id, '/usr/bin/sbxd', 'relay')).rejects.toMatchObject({
+  await expect(docker('exec', id, '/usr/lib/sandlot/sbxd', 'relay')).rejects.toMatchObject({
     code: 2,
     stderr: 'sbxd relay: no sbxd listens in this sandbox\n',
   })

@@ -16,7 +16,8 @@ import { CONTAINER } from './pod-template.ts'
 import { hasEnded, isEnding, isGated, isRunning, sandboxesOf } from './sandboxes-of.ts'
 import type { Cache } from './watch.ts'
 
-const RELAY = ['/usr/bin/sbxd', 'relay']
+/** This file of the image may be run and not read, so that no command opens a relay. */
+const RELAY = ['/usr/lib/sandlot/sbxd', 'relay']
 /** Milliseconds from the open of a Pod until it runs: its image and a new node take long. */
 const START_MS = 100_000
 /** Milliseconds for which a Pod without room is waited for: an autoscaler may add a node. */

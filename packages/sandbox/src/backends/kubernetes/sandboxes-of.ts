@@ -1,5 +1,6 @@
 /** Sandboxes and workspaces as Pods and claims show them, without a call. */
 import type { BackendSandbox, BackendVolume, SandboxState } from '../../backend.ts'
+import { LABEL } from '../../names.ts'
 import { KEY, readLabels, sandboxName } from './labels.ts'
 import type { ObjectMeta, PersistentVolumeClaim, Pod } from './objects.ts'
 
@@ -12,7 +13,9 @@ export function sandboxesOf(
   claims: readonly PersistentVolumeClaim[],
 ): BackendSandbox[] {
   const homes = new Map(claims.map((claim) => [claim.metadata.name, claim]))
-  const withPods = pods.map((pod) => sandboxOf(pod, homes.get(volumeOf(pod))))
+  const withPods = pods.map((pod) =>
+    sandboxOf(pod, homes.get(readLabels(pod.metadata.labels ?? {})[LABEL.volume] ?? '')),
+  )
   const named = new Set(pods.map(({ metadata }) => metadata.name))
   const stopped = claims.flatMap((claim): BackendSandbox[] => {
     const id = claim.metadata.annotations?.[KEY.sandbox]
@@ -62,12 +65,6 @@ function stateOf(pod: Pod, isCurrent: boolean): SandboxState {
   if (isEnding(pod)) return isCurrent ? 'stopped' : 'removing'
   if (hasEnded(pod)) return 'stopped'
   return isRunning(pod) ? 'running' : 'created'
-}
-
-/** Name of the slot’s claim. */
-function volumeOf({ metadata, spec }: Pod): string {
-  const home = spec.volumes?.find(({ persistentVolumeClaim }) => persistentVolumeClaim !== undefined)
-  return home?.persistentVolumeClaim?.claimName ?? metadata.name.replace(/-\d+$/, '')
 }
 
 /** A claim as a workspace. */
