@@ -129,10 +129,13 @@ async function startControllers(facts: Facts, cluster: OwnCluster): Promise<void
     ),
   )
   for (const part of ['manager', 'scheduler', 'dns'] as const) startPart(facts, part)
-  await cluster.kubectl('create', '-f', join(folder, 'objects.json'))
-  startPart(facts, 'volumes')
   const nodes = NODES.map((node) => `node/node${node}`)
-  // Pods need the service account, and it is made late.
-  await cluster.kubectl('wait', '--for=create', ...nodes, 'serviceaccount/default', '--timeout=90s')
-  await cluster.kubectl('wait', '--for=condition=Ready', ...nodes, '--timeout=90s')
+  await Promise.all([
+    cluster.kubectl('create', '-f', join(folder, 'objects.json')),
+    // Pods need the service account, and it is made late.
+    cluster
+      .kubectl('wait', '--for=create', ...nodes, 'serviceaccount/default', '--timeout=90s')
+      .then(() => cluster.kubectl('wait', '--for=condition=Ready', ...nodes, '--timeout=90s')),
+  ])
+  startPart(facts, 'volumes')
 }
