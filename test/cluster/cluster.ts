@@ -96,15 +96,15 @@ export function openCluster(folder: string): OwnCluster {
       await control('nft', `table inet ${table} { ${chain} }`)
     },
     async loadImage(name) {
-      const script = `set -euo pipefail; ctr() { command ctr --address ${SOCKET} --namespace k8s.io images "$@"; }
-docker save "$1" | ctr import - >&2
-reference=localhost/\${1%:*}@$(ctr ls "name==docker.io/$1" | awk 'NR == 2 { print $3 }')
-ctr tag --force "docker.io/$1" "$reference" >&2
+      const script = `set -euo pipefail; images() { ctr --address "$2" --namespace k8s.io images "\${@:3}"; }
+docker save "$1" | images "$@" import - >&2
+reference=localhost/\${1%:*}@$(images "$@" ls "name==docker.io/$1" | awk 'NR == 2 { print $3 }')
+images "$@" tag --force "docker.io/$1" "$reference" >&2
 echo "$reference"`
       const references: string[] = []
       for (const node of NODES) {
-        const mounts = `--mount=/proc/${partPid(facts, `mounts${node}`)}/ns/mnt`
-        const { stdout } = await run('nsenter', [mounts, 'bash', '-c', script, 'bash', name])
+        const socket = `/proc/${partPid(facts, `mounts${node}`)}/root${SOCKET}`
+        const { stdout } = await run('bash', ['-c', script, 'bash', name, socket])
         references.push(stdout.trim())
       }
       return references[0] ?? ''
