@@ -17,11 +17,14 @@ import type { SettingRow } from '@sandlot/shared/admin/configuration'
 import { PERSON_TOOLS } from '@sandlot/shared/account/agent-settings'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
+import { kubernetesVariables, readKubernetes } from '@sandlot/sandbox/backends/kubernetes/settings'
 import { type SandboxImages, sandboxImages } from '@sandlot/sandbox/controller/images'
 import { readLimits, limitVariables as sandboxVariables } from '@sandlot/sandbox/controller/limit-settings'
 import type { HostOptions } from '@sandlot/sandbox/controller/host-guard'
 import {
+  imageProblem,
   SANDBOX_BACKEND_NAMES,
+  SANDBOX_BACKENDS,
   testBackendProblem,
   type SandboxBackendName,
 } from '@sandlot/shared/config/sandbox-backends'
@@ -103,6 +106,7 @@ const variables = z.object({
   SANDLOT_SANDBOX_IMAGE: z.string().optional(),
   ...limitVariables,
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
+  ...kubernetesVariables(wholeNumber),
   SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
   SANDLOT_SANDBOX_DEBUG_USERS: z.string().optional(),
   SANDLOT_SANDBOX_POOL: z
@@ -121,6 +125,8 @@ interface SandboxConfig {
   backend: SandboxBackendName
   dockerHost: string | undefined
   tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined
+  /** Without the deployment’s id. */
+  kubernetes: ReturnType<typeof readKubernetes>
   images: SandboxImages
   limits: SandboxLimits
   host: HostOptions
@@ -219,6 +225,7 @@ export function readAgentConfig(
   const places = readPlaces(read, problems)
   const refused = testBackendProblem(read.SANDLOT_SANDBOX, read.SANDLOT_TEST_LOCAL_PROCESS)
   if (refused !== undefined) problems.push(refused)
+  problems.push(...manyHostsProblems(read, env))
   const listen = readListen(read, problems)
   const tls = readEngineTls(read, problems)
   const allToolNames = [...toolNames, ...PERSON_TOOLS]
@@ -251,7 +258,7 @@ export function readAgentConfig(
     builtinTools,
     ...readCallLimits(read),
     limits: budgets,
-    sandbox: readSandbox(read, { tls, limits, network }),
+    sandbox: readSandbox(read, { tls, limits, network, kubernetes: readKubernetes(read, env) }),
     mcpServers: mcp.servers,
     unavailableServers: mcp.unavailable,
     tracing: endpoint === undefined ? undefined : { endpoint, serviceName: read.OTEL_SERVICE_NAME },
@@ -354,7 +361,7 @@ function readModelEndpoints(
 
 function readSandbox(
   read: Read,
-  checked: Pick<AgentConfig['sandbox'], 'tls' | 'limits' | 'network'>,
+  checked: Pick<AgentConfig['sandbox'], 'tls' | 'limits' | 'network' | 'kubernetes'>,
 ): AgentConfig['sandbox'] {
   return {
     backend: read.SANDLOT_SANDBOX,
@@ -414,10 +421,22 @@ function namesIn(list: string): string[] {
     .filter((name) => name !== '')
 }
 
+const OF_ONE_HOST = ['SANDLOT_HOST_MEMORY_MB', 'SANDLOT_HOST_DISK_FREE_MB', 'SANDLOT_HOST_FILES_FREE']
+
+function manyHostsProblems({ SANDLOT_SANDBOX: name, ...read }: Read, env: Environment): string[] {
+  const image = imageProblem(name, read.SANDLOT_SANDBOX_IMAGE)
+  const isSet = (setting: string): boolean => SANDBOX_BACKENDS[name].manyHosts && (env[setting] ?? '') !== ''
+  const limit = (setting: string): string =>
+    `${setting}: a limit of one host, which SANDLOT_SANDBOX=${name} does not have; unset it, and set a quota on the cluster`
+  return [...(image === undefined ? [] : [image]), ...OF_ONE_HOST.filter(isSet).map(limit)]
+}
+
 /** Limits of the host. 0 in a setting is none. */
 function readHost(read: z.output<typeof variables>): HostOptions {
+  const sandboxes = read.SANDLOT_HOST_SANDBOXES === 0 ? {} : { sandboxes: read.SANDLOT_HOST_SANDBOXES }
+  if (SANDBOX_BACKENDS[read.SANDLOT_SANDBOX].manyHosts) return sandboxes
   return {
-    ...(read.SANDLOT_HOST_SANDBOXES === 0 ? {} : { sandboxes: read.SANDLOT_HOST_SANDBOXES }),
+    ...sandboxes,
     ...(read.SANDLOT_HOST_MEMORY_MB === 0 ? {} : { memoryBytes: read.SANDLOT_HOST_MEMORY_MB * MiB }),
     diskFloor: { bytes: read.SANDLOT_HOST_DISK_FREE_MB * MiB, files: read.SANDLOT_HOST_FILES_FREE },
   }

@@ -115,6 +115,11 @@ const CONSTRUCTORS: Record<
       // Its id comes from the gate.
       gate: deployment !== undefined,
     }),
+  kubernetes: async ({ sandbox: { kubernetes } }, keys) => {
+    // Others need none of its modules.
+    const { createKubernetesBackend } = await import('@sandlot/sandbox/backends/kubernetes/backend')
+    return createKubernetesBackend({ ...kubernetes, deployment: keys.id })
+  },
   'local-process': async ({ dataFolder }) => {
     // No image has this module.
     const { createLocalProcessBackend } = await import('@sandlot/sandbox/backends/local-process')

@@ -64,6 +64,33 @@ describe('configuration', () => {
     expect(read(LOCAL_PROCESS).sandbox.backend).toBe('local-process')
   })
 
+  test('sandboxes on a cluster: the image by digest, and no limit of one host', () => {
+    const cluster = { SANDLOT_SANDBOX: 'kubernetes' }
+    const digest = `registry.example.org/sandbox@sha256:${'0'.repeat(64)}`
+    expect(problems(cluster)).toEqual([expect.stringMatching(/SANDLOT_SANDBOX_IMAGE: not set; .*by digest/)])
+    expect(problems({ ...cluster, SANDLOT_SANDBOX_IMAGE: 'registry.example.org/sandbox:1' })).toHaveLength(1)
+    expect(problems({ ...cluster, SANDLOT_SANDBOX_IMAGE: digest, SANDLOT_HOST_DISK_FREE_MB: '100' })).toEqual(
+      [expect.stringContaining('SANDLOT_HOST_DISK_FREE_MB')],
+    )
+    const { sandbox } = read({
+      ...cluster,
+      SANDLOT_SANDBOX_IMAGE: digest,
+      SANDLOT_KUBERNETES_STREAM_MB: '16',
+      SANDLOT_HOST_SANDBOXES: '3',
+      KUBECONFIG: '/somewhere/config',
+    })
+    expect(sandbox.host).toEqual({ sandboxes: 3 })
+    expect(sandbox.images).toEqual({ image: digest })
+    expect(sandbox).toMatchObject({
+      backend: 'kubernetes',
+      kubernetes: {
+        access: { namespace: 'sandlot-sandboxes', environment: { KUBECONFIG: '/somewhere/config' } },
+        streamRate: 16_000_000,
+      },
+    })
+    expect(read({}).sandbox.host.diskFloor?.bytes).toBe(2048 * 1024 * 1024)
+  })
+
   test('a key from a file', () => {
     const file = join(folder, 'key')
     writeFileSync(file, 'sk-from-a-file\n')

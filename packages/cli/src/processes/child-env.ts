@@ -31,6 +31,22 @@ const BOTH = [
   'NODE_USE_ENV_PROXY',
 ]
 
+/** The way to a cluster, and the sandboxes on it. */
+const KUBERNETES = [
+  // Set by the cluster in every Pod.
+  'KUBERNETES_SERVICE_HOST',
+  'KUBERNETES_SERVICE_PORT',
+  'KUBECONFIG',
+  'SANDLOT_KUBERNETES_NAMESPACE',
+  'SANDLOT_KUBERNETES_KUBECONFIG',
+  'SANDLOT_KUBERNETES_STORAGE_CLASS',
+  'SANDLOT_KUBERNETES_MEMORY_REQUEST',
+  'SANDLOT_KUBERNETES_PULL_SECRET',
+  'SANDLOT_KUBERNETES_USER_NAMESPACES',
+  'SANDLOT_KUBERNETES_NETWORK_DOWN',
+  'SANDLOT_KUBERNETES_STREAM_MB',
+] as const
+
 /**
  * Allow list of each process's own settings. Only ai-agent has the model's key, only engine-gate
  * the engine; only the service faces the network.
@@ -127,6 +143,7 @@ const OWN = {
     'SANDLOT_EGRESS_MB_PER_HOUR',
     'SANDLOT_SANDBOX_TMP_MB',
     'SANDLOT_SANDBOX_OPEN_FILES',
+    ...KUBERNETES,
   ],
   'engine-gate': [
     'DOCKER_HOST',

@@ -48,9 +48,9 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_OUTPUT_LIMIT: 'stored bytes of one call’s output (default 268435456)',
   SANDLOT_STORE_MB: 'what one person’s chats may store: messages, outputs, images (default 4096)',
   SANDLOT_APPROVAL_TTL: 'seconds after which an unanswered approval is denied (default 86400)',
-  SANDLOT_SANDBOX: 'backend of the sandboxes: docker, the default and only choice',
+  SANDLOT_SANDBOX: 'docker | kubernetes; backend of the sandboxes (default docker)',
   SANDLOT_SANDBOX_IMAGE:
-    'your own image for sandboxes (default: sandlot/sandbox-full; until it is built, sandlot/sandbox)',
+    'your own image for sandboxes (default: sandlot/sandbox-full; until it is built, sandlot/sandbox); on Kubernetes a must, by digest',
   SANDLOT_SANDBOX_MEMORY_MB: 'memory of one sandbox (default 2048)',
   SANDLOT_SANDBOX_CPUS: 'CPUs of one sandbox (default 2)',
   SANDLOT_SANDBOX_PIDS: 'processes of one sandbox (default 512)',
@@ -64,7 +64,19 @@ export const CONFIG_NAMES: Record<string, string> = {
   SANDLOT_HOST_DISK_FREE_MB:
     'no sandbox may write below this free space of the host; 0 = never (default 2048)',
   SANDLOT_HOST_FILES_FREE: 'the same for free inodes; 0 = never (default 10000)',
-  SANDLOT_SANDBOX_RUNTIME: 'OCI runtime, for example runsc (default: the engine’s)',
+  SANDLOT_SANDBOX_RUNTIME:
+    'OCI runtime, for example runsc, on Kubernetes a RuntimeClass (default: the engine’s)',
+  SANDLOT_KUBERNETES_NAMESPACE: 'namespace of the sandboxes (default sandlot-sandboxes)',
+  SANDLOT_KUBERNETES_KUBECONFIG:
+    'file with the way to the cluster (default: the service account of the agent’s Pod, else KUBECONFIG)',
+  SANDLOT_KUBERNETES_STORAGE_CLASS: 'StorageClass of workspaces (default: the cluster’s)',
+  SANDLOT_KUBERNETES_MEMORY_REQUEST: 'share of its memory that each sandbox reserves (default 0.25)',
+  SANDLOT_KUBERNETES_PULL_SECRET: 'Secret for the registry of the image, in that namespace (default: none)',
+  SANDLOT_KUBERNETES_USER_NAMESPACES: 'true | false; sandboxes have user namespaces (default false)',
+  SANDLOT_KUBERNETES_NETWORK_DOWN:
+    'true | false; an init container takes the network interfaces down (default true)',
+  SANDLOT_KUBERNETES_STREAM_MB:
+    'megabytes per second between one sandbox and the API server; an agent has four times that (default 8)',
   SANDLOT_SANDBOX_PROFILE: 'default | debug; debug: strace and gdb work in every sandbox (default default)',
   SANDLOT_SANDBOX_DEBUG_USERS:
     'comma-separated ids or e-mail addresses of users for whom strace and gdb work',

@@ -10,11 +10,14 @@ interface BackendTraits {
   needsEngine: boolean
   /** Warm sandboxes save time. */
   pool: boolean
+  /** Many hosts, which pull the image by its digest; no limit of one host applies. */
+  manyHosts: boolean
 }
 
 export const SANDBOX_BACKENDS = {
-  docker: { isolates: true, needsEngine: true, pool: true },
-  'local-process': { isolates: false, needsEngine: false, pool: false },
+  docker: { isolates: true, needsEngine: true, pool: true, manyHosts: false },
+  kubernetes: { isolates: true, needsEngine: false, pool: true, manyHosts: true },
+  'local-process': { isolates: false, needsEngine: false, pool: false, manyHosts: false },
 } as const satisfies Record<string, BackendTraits>
 
 export type SandboxBackendName = keyof typeof SANDBOX_BACKENDS
@@ -26,4 +29,10 @@ export const SANDBOX_BACKEND_NAMES = Object.keys(SANDBOX_BACKENDS) as SandboxBac
 export function testBackendProblem(name: SandboxBackendName, isTest: boolean): string | undefined {
   if (SANDBOX_BACKENDS[name].isolates || isTest) return undefined
   return `SANDLOT_SANDBOX=${name} isolates nothing, and starts only in tests, with SANDLOT_TEST_LOCAL_PROCESS=true. Unset SANDLOT_SANDBOX.`
+}
+
+/** The problem of an image that the nodes of this backend cannot pull, or that could change unseen. */
+export function imageProblem(name: SandboxBackendName, image: string | undefined): string | undefined {
+  if (!SANDBOX_BACKENDS[name].manyHosts || /@sha256:[0-9a-f]{64}$/.test(image ?? '')) return undefined
+  return `SANDLOT_SANDBOX_IMAGE: ${image ?? 'not set'}; SANDLOT_SANDBOX=${name} needs an image that its nodes can pull, by digest, like registry.example.org/sandlot/sandbox@sha256:… (docs/kubernetes.md)`
 }
