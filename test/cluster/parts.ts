@@ -84,7 +84,7 @@ export function nodeOf(part: Part): NodeNumber | undefined {
 export async function waitUntil(
   what: string,
   ready: () => boolean | Promise<boolean>,
-  seconds = 60,
+  seconds = 180,
 ): Promise<void> {
   const deadline = performance.now() + seconds * 1_000
   while (!(await ready())) {
