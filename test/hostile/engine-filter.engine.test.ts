@@ -11,7 +11,7 @@ import { filterRows, PROFILE_TEXT, UPPER_HALF_OF_PERSONALITY } from './system-ca
 
 /** The filter’s own rows are all played. */
 const OTHERS_DRAWN = 12
-/** What the engine’s own filter decides, not sbxd’s. */
+/** Rows that the engine’s own filter decides, not sbxd’s. */
 const ENGINES = new Set([PROFILE_TEXT, UPPER_HALF_OF_PERSONALITY])
 
 let stage: Stage | undefined

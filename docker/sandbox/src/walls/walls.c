@@ -5,7 +5,7 @@
  *
  * The debug filter needs two words: a mark that only the engine's side can set, and the option of
  * the controller with each START. The mark is an argument of PID 1 in a Pod; with Docker it is in
- * the environment, because an earlier sbxd in an image of somebody's own would not start with one.
+ * the environment, because an earlier sbxd in an operator's own image would not start with one.
  */
 #include "walls.h"
 

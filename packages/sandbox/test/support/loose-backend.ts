@@ -15,7 +15,7 @@ type Body = Omit<CreateBody, 'HostConfig' | 'Cmd'> & { HostConfig: Record<string
 /** Another than the template's, so that a stopped container is replaced by a strict one. */
 const FINGERPRINT = '1005e'
 
-/** As the fixture's, but each container is created from the template after `loosen` changed it. */
+/** The fixture's backend, but each container is made of the template after `loosen` changed it. */
 export function looseBackend(
   { backend, deployment }: DockerFixture,
   loosen: (body: Body) => void,

@@ -39,8 +39,8 @@ interface TemplateInput {
 export type CreateBody = ReturnType<typeof createTemplate>
 
 /**
- * Without it, sbxd lets no command trace. Not the argument of a Pod: an earlier sbxd, in an image of
- * somebody's own, would not start with one. sbxd does not pass it on.
+ * Without it, sbxd lets no command trace. No argument, as in a Pod: an earlier sbxd, in an
+ * operator's own image, would not start with one. sbxd does not pass it on.
  */
 const DEBUG_MARK = 'SBXD_PROFILE=debug'
 
