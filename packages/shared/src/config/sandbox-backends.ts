@@ -31,7 +31,7 @@ export function testBackendProblem(name: SandboxBackendName, isTest: boolean): s
   return `SANDLOT_SANDBOX=${name} isolates nothing, and starts only in tests, with SANDLOT_TEST_LOCAL_PROCESS=true. Unset SANDLOT_SANDBOX.`
 }
 
-/** The problem of an image that the nodes of this backend cannot pull, or that could change unseen. */
+/** The problem of an image that nodes cannot pull, or that could change unseen. */
 export function imageProblem(name: SandboxBackendName, image: string | undefined): string | undefined {
   if (!SANDBOX_BACKENDS[name].manyHosts || /@sha256:[0-9a-f]{64}$/.test(image ?? '')) return undefined
   return `SANDLOT_SANDBOX_IMAGE: ${image ?? 'not set'}; SANDLOT_SANDBOX=${name} needs an image that its nodes can pull, by digest, like registry.example.org/sandlot/sandbox@sha256:… (docs/kubernetes.md)`

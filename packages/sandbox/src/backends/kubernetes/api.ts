@@ -13,7 +13,7 @@ export interface Selection {
   fields?: string
 }
 
-export interface ObjectList<T> {
+interface ObjectList<T> {
   items: T[]
   /** The state that the list shows, from which a watch continues. */
   resourceVersion: string

@@ -1,9 +1,8 @@
-import type { FreeSpace, SandboxBackend, SandboxSpec } from '../../backend.ts'
+import type { BackendCapabilities, FreeSpace, SandboxBackend, SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { isDeploymentId } from '../../names.ts'
 import { type AccessOptions, readAccess } from './access.ts'
 import { createApi, type KubernetesApi } from './api.ts'
-import { clusterCapabilities } from './capabilities.ts'
 import { Claims } from './claims.ts'
 import { claimTemplate } from './claim-template.ts'
 import { selectorOf } from './labels.ts'
@@ -94,9 +93,45 @@ async function unpausable(): Promise<never> {
   throw new SandboxError('engine_unavailable', 'Kubernetes does not pause a Pod; stop it instead.')
 }
 
-/** The cluster’s own authority is in every namespace, and is the same from wherever it is reached. */
+/** The same from wherever the cluster is reached: its authority is an object of each namespace. */
 async function clusterId(api: KubernetesApi): Promise<string> {
   const path = `/api/v1/namespaces/${api.access.namespace}/configmaps/kube-root-ca.crt`
   const { metadata } = await api.read<{ metadata: { uid: string } }>(path)
   return metadata.uid
+}
+
+/** Sentences for an operator about what Docker gives a sandbox and a cluster does not. */
+const ALWAYS = [
+  'Kubernetes limits the processes of a sandbox only by the kubelet’s podPidsLimit: set it on each node.',
+  'Kubernetes masks fewer paths of /proc and /sys than Sandlot does on Docker, and sets no limits on IPC objects; the memory limit counts them.',
+  'On nodes with cgroup v2, running out of memory ends all of a sandbox unless the kubelet has singleProcessOOMKill.',
+  'The disk budget of a sandbox is watched, and its volume is a wall only where the storage class enforces its size.',
+]
+
+async function clusterCapabilities(
+  api: KubernetesApi,
+  settings: PodSettings,
+  signal?: AbortSignal,
+): Promise<BackendCapabilities> {
+  const { gitVersion } = await api.read<{ gitVersion: string }>('/version', signal)
+  return {
+    name: 'kubernetes',
+    isolates: true,
+    version: gitVersion.replace(/^v/, ''),
+    runtimes: [],
+    cgroup: 'none',
+    quota: 'soft',
+    pause: false,
+    warnings: [
+      ...ALWAYS,
+      ...(settings.networkDown
+        ? []
+        : [
+            'SANDLOT_KUBERNETES_NETWORK_DOWN is false: a sandbox keeps its network interface, so only NetworkPolicies separate it. Commands run only while the proof finds nothing that answers.',
+          ]),
+      ...(settings.userNamespaces
+        ? []
+        : ['Sandboxes have no user namespace (SANDLOT_KUBERNETES_USER_NAMESPACES).']),
+    ],
+  }
 }

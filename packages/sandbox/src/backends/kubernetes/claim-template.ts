@@ -32,7 +32,7 @@ export function claimTemplate({ deployment, spec, settings, storageClass }: Clai
     spec: {
       accessModes: ['ReadWriteOnce' as const],
       volumeMode: 'Filesystem' as const,
-      ...(storageClass === undefined ? {} : { storageClassName: storageClass }),
+      storageClassName: storageClass,
       resources: { requests: { storage: String(spec.limits.diskBytes) } },
     },
   }
@@ -100,8 +100,8 @@ export function readSpec(metadata: {
     volume,
     image,
     limits,
-    ...(runtime === undefined ? {} : { runtime }),
-    ...(profile === undefined ? {} : { profile }),
+    runtime,
+    profile,
     labels,
     hasWorkspace: true,
   }

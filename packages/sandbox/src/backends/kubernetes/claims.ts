@@ -1,4 +1,4 @@
-/** The claims of a deployment: one for each slot, with its home and what is known of its sandbox. */
+/** The claims of a deployment: one for each slot, its home and what is known of its sandbox. */
 import type { BackendVolumes, SandboxSpec } from '../../backend.ts'
 import { SandboxError, workspaceMissing } from '../../errors.ts'
 import { LABEL } from '../../names.ts'
@@ -14,7 +14,7 @@ import type { Cache } from './watch.ts'
 const REMOVAL_MS = 60_000
 
 /** Path of a label or an annotation in a JSON patch. */
-export const keyPath = (kind: 'labels' | 'annotations', key: string): string =>
+const keyPath = (kind: 'labels' | 'annotations', key: string): string =>
   `/metadata/${kind}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 /** Operations that set these keys. */
@@ -22,7 +22,7 @@ export const setting = (kind: 'labels' | 'annotations', values: Record<string, s
   Object.entries(values).map(([key, value]) => ({ op: 'add', path: keyPath(kind, key), value }))
 
 /** The patched object must be the one that was read. */
-export const unchanged = ({ metadata }: PersistentVolumeClaim): PatchOperation => ({
+const unchanged = ({ metadata }: PersistentVolumeClaim): PatchOperation => ({
   op: 'test',
   path: '/metadata/resourceVersion',
   value: metadata.resourceVersion,

@@ -13,7 +13,7 @@ const FINAL = new Set([
   'RunContainerError',
 ])
 
-export interface PodProblem {
+interface PodProblem {
   error: SandboxError
   /** Waiting does not help. */
   isFinal: boolean
@@ -73,7 +73,7 @@ function statuses(status: Pod['status']): ContainerStatus[] {
   return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]
 }
 
-/** How the sandbox of this Pod ended, as an error for what ran in it; undefined while it runs. */
+/** The end of this Pod’s sandbox, as an error for the commands in it; undefined while it runs. */
 export function podEnd(pod: Pod | undefined): SandboxError | undefined {
   if (pod === undefined)
     return new SandboxError('sandbox_lost', 'The Pod of the sandbox was deleted. Its files are kept.')

@@ -84,7 +84,7 @@ function podSpec(spec: SandboxSpec, settings: PodSettings) {
     hostname: 'sandbox',
     terminationGracePeriodSeconds: 2,
     ...(settings.userNamespaces ? { hostUsers: false } : {}),
-    ...(runtime === undefined ? {} : { runtimeClassName: runtime }),
+    runtimeClassName: runtime,
     ...(settings.pullSecret === undefined ? {} : { imagePullSecrets: [{ name: settings.pullSecret }] }),
     tolerations: ['not-ready', 'unreachable'].map((state) => ({
       key: `node.kubernetes.io/${state}`,
@@ -131,7 +131,7 @@ function podSpec(spec: SandboxSpec, settings: PodSettings) {
 function initContainers(spec: SandboxSpec, settings: PodSettings) {
   const home = {
     ...container('home', spec, settings),
-    // As the slot's uid; with -p an existing folder keeps its mode.
+    // It runs with the slot's uid; with -p an existing folder keeps its mode.
     command: ['/bin/mkdir'],
     args: ['-p', '-m', '0700', '/volume/home'],
     volumeMounts: [{ name: 'home', mountPath: '/volume' }],

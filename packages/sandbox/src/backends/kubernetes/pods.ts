@@ -106,7 +106,7 @@ export class Pods {
     await this.#delete(id)
   }
 
-  /** The claim first: of a claim that is interrupted, it decides, and whoever comes next ends it. */
+  /** The PersistentVolumeClaim first: of an interrupted claim it decides, and any agent ends it. */
   async claim(id: string, owner: SandboxOwner): Promise<void> {
     const home = await this.#claims.ofSandbox(id)
     const pod = await this.#api.get(PODS, id)

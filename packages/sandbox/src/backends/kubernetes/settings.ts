@@ -34,7 +34,7 @@ export function kubernetesVariables(wholeNumber: (min: number, max: number) => z
 
 type Read = z.output<z.ZodObject<ReturnType<typeof kubernetesVariables>>>
 
-/** `environment`: the variables with which Kubernetes and kubectl say how the cluster is reached. */
+/** `environment`: variables of Kubernetes and kubectl with the way to the cluster. */
 export function readKubernetes(
   read: Read,
   { KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT, KUBECONFIG }: NodeJS.ProcessEnv,
@@ -49,9 +49,7 @@ export function readKubernetes(
       memoryRequest: read.SANDLOT_KUBERNETES_MEMORY_REQUEST,
       userNamespaces: read.SANDLOT_KUBERNETES_USER_NAMESPACES,
       networkDown: read.SANDLOT_KUBERNETES_NETWORK_DOWN,
-      ...(read.SANDLOT_KUBERNETES_PULL_SECRET === undefined
-        ? {}
-        : { pullSecret: read.SANDLOT_KUBERNETES_PULL_SECRET }),
+      pullSecret: read.SANDLOT_KUBERNETES_PULL_SECRET,
     },
     storageClass: read.SANDLOT_KUBERNETES_STORAGE_CLASS,
     streamRate: read.SANDLOT_KUBERNETES_STREAM_MB * MEGABYTE,

@@ -23,7 +23,7 @@ const MOST_MESSAGE_BYTES = 1024 * 1024
 /** An idle connection may have gone silent without a close. */
 const IDLE_MS = 15_000
 
-export interface Request {
+interface Request {
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   path: string
   query?: Record<string, string | undefined>

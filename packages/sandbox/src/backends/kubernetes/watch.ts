@@ -8,7 +8,7 @@ import type { KubernetesApi, RemoveOptions, Selection, WatchEvent } from './api.
 import { KubernetesError } from './api-error.ts'
 import type { KubernetesObject, PatchOperation, Resource } from './objects.ts'
 
-export interface UntilOptions {
+interface UntilOptions {
   /** Completes “did not … in time”. */
   doing: string
   ms: number
