@@ -1,21 +1,26 @@
 /** The claims of a deployment: one for each slot, its home and what is known of its sandbox. */
-import type { BackendVolumes, SandboxSpec } from '../../backend.ts'
+import type { BackendVolumes, SandboxOwner, SandboxSpec } from '../../backend.ts'
 import { SandboxError, workspaceMissing } from '../../errors.ts'
 import { LABEL } from '../../names.ts'
 import type { KubernetesApi } from './api.ts'
 import { KubernetesError } from './api-error.ts'
 import { sandboxAnnotations } from './claim-template.ts'
-import { KEY, objectLabels, readLabels } from './labels.ts'
+import { KEY, objectLabels, ownerLabels, readLabels } from './labels.ts'
 import { CLAIMS, type PatchOperation, type PersistentVolumeClaim } from './objects.ts'
 import { isEnding, isSandboxOf, workspaceOf } from './sandboxes-of.ts'
 import type { Cache } from './watch.ts'
 
 /** Milliseconds until a claim must be gone: a Pod that uses it holds it. */
 const REMOVAL_MS = 60_000
+/** Others that change a claim at the same moment: the controllers of volumes, and other agents. */
+const TRIES = 8
 
 /** Path of a label or an annotation in a JSON patch. */
 const keyPath = (kind: 'labels' | 'annotations', key: string): string =>
   `/metadata/${kind}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
+
+/** A key can be added to a map that exists. */
+const NO_ANNOTATIONS: PatchOperation = { op: 'add', path: '/metadata/annotations', value: {} }
 
 /** Operations that set these keys. */
 export const setting = (kind: 'labels' | 'annotations', values: Record<string, string>): PatchOperation[] =>
@@ -86,41 +91,50 @@ export class Claims implements BackendVolumes {
 
   /** Makes the spec’s sandbox the one of its slot, in a new claim where the spec allows one. */
   async begin(spec: SandboxSpec, fingerprint: string, signal?: AbortSignal): Promise<void> {
-    const claim = await this.#find(spec, signal)
     const annotations = sandboxAnnotations(this.#deployment, spec)
     const labels = objectLabels(this.#deployment, spec, fingerprint)
-    const has = Object.entries({ ...annotations, ...labels }).every(
-      ([key, value]) => (claim.metadata.annotations?.[key] ?? claim.metadata.labels?.[key]) === value,
-    )
-    if (has) return
-    await this.patch(
-      claim,
-      [
-        ...setting('annotations', annotations),
-        ...setting('labels', labels),
-        ...profileRemoval(claim, labels),
-      ],
-      signal,
-    )
+    await this.#change(await this.#find(spec, signal), (claim) => [
+      ...(claim.metadata.annotations === undefined ? [NO_ANNOTATIONS] : []),
+      ...setting('annotations', changed(annotations, claim.metadata.annotations)),
+      ...setting('labels', changed(labels, claim.metadata.labels)),
+      ...profileRemoval(claim, labels),
+    ])
   }
 
   /** The slot has no sandbox any more, unless it has another one by now. */
   async end(id: string): Promise<void> {
     const claim = await this.ofSandbox(id)
     if (claim === undefined) return
-    await this.patch(claim, [
-      { op: 'test', path: keyPath('annotations', KEY.sandbox), value: id },
-      { op: 'remove', path: keyPath('annotations', KEY.sandbox) },
-    ])
+    await this.#change(claim, (now) =>
+      isSandboxOf(now, id) ? [{ op: 'remove', path: keyPath('annotations', KEY.sandbox) }] : [],
+    )
   }
 
-  /** Changes the claim as it was read. Rejects with 422 or 409 where it has changed since. */
-  patch(
+  /** Names the owner of this claim’s sandbox. */
+  async setOwner(claim: PersistentVolumeClaim, owner: SandboxOwner): Promise<void> {
+    await this.#change(claim, ({ metadata }) =>
+      setting('labels', changed(ownerLabels(owner), metadata.labels)),
+    )
+  }
+
+  /** Repeated on what it is by now while others change it: its volume is being made, for example. */
+  async #change(
     claim: PersistentVolumeClaim,
-    operations: readonly PatchOperation[],
-    signal?: AbortSignal,
-  ): Promise<PersistentVolumeClaim> {
-    return this.#cache.patch(claim.metadata.name, [unchanged(claim), ...operations], signal)
+    operationsFor: (claim: PersistentVolumeClaim) => PatchOperation[],
+  ): Promise<void> {
+    let current: PersistentVolumeClaim | undefined = claim
+    for (let tries = 0; current !== undefined; tries += 1) {
+      const operations = operationsFor(current)
+      if (operations.length === 0) return
+      try {
+        await this.#cache.patch(claim.metadata.name, [unchanged(current), ...operations])
+        return
+      } catch (error) {
+        if (!(error instanceof KubernetesError && error.outrun) || tries === TRIES) throw error
+      }
+      current = await this.#read(claim.metadata.name)
+    }
+    throw workspaceMissing(claim.metadata.name)
   }
 
   async #find(spec: SandboxSpec, signal?: AbortSignal): Promise<PersistentVolumeClaim> {
@@ -159,6 +173,11 @@ export class Claims implements BackendVolumes {
     const labels = readLabels(metadata.labels ?? {})
     return labels[LABEL.deployment] === this.#deployment && labels[LABEL.role] === 'sandbox'
   }
+}
+
+/** Those of `wanted` that are not so yet. */
+function changed(wanted: Record<string, string>, now: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(wanted).filter(([key, value]) => now[key] !== value))
 }
 
 /** A sandbox with the default profile has no label of one. */

@@ -120,10 +120,8 @@ export class Pods {
         'exists',
         `The slot ${slot} has a Pod of the generation ${owner.generation} already.`,
       )
-    const labels = ownerLabels(owner)
-    if (home !== undefined && !hasLabels(home, labels))
-      await this.#claims.patch(home, setting('labels', labels))
-    if (pod !== undefined) await this.#label(pod, labels)
+    if (home !== undefined) await this.#claims.setOwner(home, owner)
+    if (pod !== undefined) await this.#label(pod, ownerLabels(owner))
   }
 
   /** Brings the Pod to running from any state, or undoes what it began. */
@@ -271,7 +269,7 @@ export class Pods {
   }
 }
 
-function hasLabels({ metadata }: Pod | PersistentVolumeClaim, labels: Record<string, string>): boolean {
+function hasLabels({ metadata }: Pod, labels: Record<string, string>): boolean {
   return Object.entries(labels).every(([key, value]) => metadata.labels?.[key] === value)
 }
 

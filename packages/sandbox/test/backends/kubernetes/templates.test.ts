@@ -231,7 +231,7 @@ describe('the claim', () => {
       storageClassName: 'fast',
       resources: { requests: { storage: String(2 ** 32) } },
     })
-    expect(claimOf().spec).not.toHaveProperty('storageClassName')
+    expect(claimOf().spec.storageClassName).toBeUndefined()
     expect(claimOf().metadata).not.toHaveProperty('ownerReferences')
     expect(claimOf().metadata.labels).toEqual(podOf().metadata.labels)
   })
