@@ -40,15 +40,16 @@ dyn({{ toJson . }})
 - name: meta
   expression: dyn(object.metadata)
 - name: labels
-  expression: variables.meta.labels
+  expression: 'has(variables.meta.labels) ? variables.meta.labels : {}'
 - name: home
-  expression: "'sbx-' + variables.labels['sandlot.dev/deployment'] + '-' + variables.labels['sandlot.dev/slot']"
+  expression: "'sbx-' + ['deployment', 'slot'].map(k, 'sandlot.dev/' + k in variables.labels ? variables.labels['sandlot.dev/' + k] : '').join('-')"
 {{- end }}
 
 {{- define "sandlot.metadataRules" -}}
 - message: 'sandlot: a label is missing, or not one of a sandbox'
   expression: >-
-    variables.labels.all(k, k == 'app.kubernetes.io/name' || k.matches('^sandlot[.]dev/[a-z]{1,32}$'))
+    ['app.kubernetes.io/name', 'sandlot.dev/role', 'sandlot.dev/schema', 'sandlot.dev/deployment', 'sandlot.dev/slot', 'sandlot.dev/uid', 'sandlot.dev/spec', 'sandlot.dev/generation'].all(k, k in variables.labels)
+    && variables.labels.all(k, k == 'app.kubernetes.io/name' || k.matches('^sandlot[.]dev/[a-z]{1,32}$'))
     && variables.labels['app.kubernetes.io/name'] == 'sandlot-sandbox'
     && variables.labels['sandlot.dev/role'] == 'sandbox'
     && variables.labels['sandlot.dev/schema'] == '1'

@@ -83,7 +83,7 @@ function podSpec(spec: SandboxSpec, settings: PodSettings) {
     dnsConfig: { nameservers: ['127.0.0.1'] },
     hostname: 'sandbox',
     terminationGracePeriodSeconds: 2,
-    ...(settings.userNamespaces ? { hostUsers: false } : {}),
+    hostUsers: settings.userNamespaces ? false : undefined,
     runtimeClassName: runtime,
     ...(settings.pullSecret === undefined ? {} : { imagePullSecrets: [{ name: settings.pullSecret }] }),
     tolerations: ['not-ready', 'unreachable'].map((state) => ({
@@ -131,7 +131,7 @@ function podSpec(spec: SandboxSpec, settings: PodSettings) {
 function initContainers(spec: SandboxSpec, settings: PodSettings) {
   const home = {
     ...container('home', spec, settings),
-    // It runs with the slot's uid; with -p an existing folder keeps its mode.
+    // The slot's uid makes it; with -p an existing folder keeps its mode.
     command: ['/bin/mkdir'],
     args: ['-p', '-m', '0700', '/volume/home'],
     volumeMounts: [{ name: 'home', mountPath: '/volume' }],
@@ -162,7 +162,9 @@ function container(name: string, { image, limits }: SandboxSpec, { memoryRequest
     imagePullPolicy: 'IfNotPresent' as const,
     resources: {
       requests: {
-        cpu: milli(Math.min(CPU_REQUEST, limits.cpus)),
+        // Less than the limit: the kernel would rather end processes of the node than those of a
+        // Guaranteed Pod.
+        cpu: milli(Math.min(CPU_REQUEST, limits.cpus / 2)),
         memory: String(Math.ceil(limits.memoryBytes * memoryRequest)),
       },
       limits: { cpu: milli(limits.cpus), memory: String(limits.memoryBytes) },
