@@ -357,7 +357,8 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
         }
         // It runs but does not answer: a restart kills every process and empties /tmp as well.
         const silent =
-          error instanceof SandboxError && ['timeout', 'protocol', 'sandbox_lost'].includes(error.code)
+          error instanceof SandboxError &&
+          ['timeout', 'protocol', 'sandbox_lost', 'engine_unavailable'].includes(error.code)
         if (!silent) throw error
         await userSandboxes.stop(userId)
         await acquire(userId)

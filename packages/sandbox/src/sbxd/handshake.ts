@@ -56,8 +56,8 @@ export class KeyRefused extends SandboxError {
  * tail of a frame to an earlier controller. HELLO is repeated every `againMs` (default 2,500),
  * because another controller's simultaneous writes may swallow it; sbxd ignores a repeated one.
  * Rejects with `fenced` (old epoch, also that of `newerEpoch`), `protocol` (`KeyRefused`, other
- * version), `sandbox_lost` (the stream ended), `timeout` or `cancelled`. The stream is then paused,
- * without our listeners.
+ * version), `sandbox_lost` (the stream ended; or the `SandboxError` that ended it), `timeout` or
+ * `cancelled`. The stream is then paused, without our listeners.
  */
 export async function handshake(
   stream: Duplex,
@@ -177,7 +177,9 @@ function findAnswer(
     const onEnd = (cause?: unknown): void =>
       settle(() =>
         reject(
-          new SandboxError('sandbox_lost', 'The sandbox closed the stream before it answered', { cause }),
+          cause instanceof SandboxError
+            ? cause
+            : new SandboxError('sandbox_lost', 'The sandbox closed the stream before it answered', { cause }),
         ),
       )
     const onAbort = (): void =>

@@ -11,6 +11,7 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 import { campaign, extent } from '../../../../test/campaign.ts'
+import { SandboxError } from '../../src/errors.ts'
 import { handshake } from '../../src/sbxd/handshake.ts'
 import { ByteWriter } from '../../src/sbxd/protocol/bytes.ts'
 import { FrameDecoder } from '../../src/sbxd/protocol/decoder.ts'
@@ -125,6 +126,16 @@ test('a HELLO that another one’s half-written frame swallows is said again', a
   const welcome = await handshake(second, KEY, 2, { timeoutMs: 20_000, againMs: 200 })
   expect(welcome.bootId).toBe(first.bootId)
 }, 120_000)
+
+test('an engine that ends the stream says why: the sandbox is not taken for lost', async () => {
+  const [stream] = duplexPair()
+  stream.on('error', () => {})
+  const why = new SandboxError('engine_unavailable', 'The API server ended', { unreachable: true })
+  const greeting = handshake(stream, KEY, 1, { timeoutMs: 20_000 })
+  stream.destroy(why)
+  await expect(greeting).rejects.toBe(why)
+  await expect(handshake(stream, KEY, 1, { timeoutMs: 20_000 })).rejects.toBe(why)
+})
 
 test('repeated although it was received, it restarts nothing and ends nothing', async () => {
   const stream = sbxd()
