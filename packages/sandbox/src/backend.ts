@@ -1,5 +1,7 @@
 import type { Duplex } from 'node:stream'
 
+import type { SandboxError } from './errors.ts'
+
 /** Capabilities of an engine. Probed once, shown by doctor and `/readyz`. */
 export interface BackendCapabilities {
   /** Name as in `SANDLOT_SANDBOX`, for example `docker`. */
@@ -104,6 +106,8 @@ export interface OpenedSandbox {
    * the id.
    */
   keyId: string
+  /** Why the run before this one ended, where this call has begun this one and knows it. */
+  ended?: SandboxError | undefined
 }
 
 /** Owner of a sandbox, from its name. */

@@ -6,6 +6,8 @@ export type SandboxErrorCode =
   | 'unsafe_host'
   /** The sandbox existed and was removed or ended. */
   | 'sandbox_lost'
+  /** The sandbox used more memory than it may, and the kernel ended all of it. */
+  | 'out_of_memory'
   /** The volume of a user with a sandbox is missing. A new one would hide that. */
   | 'workspace_missing'
   /**

@@ -5,6 +5,8 @@
 
 import type { Duplex } from 'node:stream'
 
+import type { SandboxError } from './errors.ts'
+
 /**
  * After so many milliseconds without a controller sbxd exits, and every command with it: its own
  * default.
@@ -460,6 +462,8 @@ export interface Sandbox {
   /** Container id. */
   readonly id: string
   readonly bootId: string
+  /** Why the boot before this one ended, where that is known. */
+  readonly endedBefore?: SandboxError | undefined
   /** Absolute path of the workspace for commands; `/workspace` in a container. */
   readonly workspace: string
   readonly files: SandboxFiles

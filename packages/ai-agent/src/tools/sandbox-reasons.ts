@@ -17,6 +17,7 @@ export const REASON_OF_SANDBOX_ERROR: Record<SandboxErrorCode, FailureReason> = 
   workspace_missing: 'sandbox_unavailable',
   workspace_unreachable: 'sandbox_unavailable',
   sandbox_lost: 'sandbox_lost',
+  out_of_memory: 'out_of_memory',
   protocol: 'sandbox_lost',
   // Another controller has the sandbox now; commands that we started there continue without us.
   fenced: 'interrupted',

@@ -31,7 +31,7 @@ export async function open(
   return { ...opened, id, profile: profileOf(container) }
 }
 
-type Connection = Omit<Parameters<typeof connectSandbox>[0], 'id' | 'stream' | 'key'>
+type Connection = Omit<Parameters<typeof connectSandbox>[0], 'id' | 'stream' | 'key' | 'endedBefore'>
 
 /**
  * Connects to the sbxd of this slot's sandbox. sbxd takes the key of the first HELLO: one that
@@ -40,13 +40,13 @@ type Connection = Omit<Parameters<typeof connectSandbox>[0], 'id' | 'stream' | '
  */
 export async function connectOpened(
   slot: string,
-  { id, stream, keyId }: OpenSandbox,
+  { id, stream, keyId, ended }: OpenSandbox,
   { backend, deploymentKey, alert }: OpeningOptions,
   connection: Connection,
 ): Promise<ConnectedSandbox> {
   try {
     const key = deriveSandboxKey(deploymentKey, keyId)
-    return await connectSandbox({ ...connection, id, stream, key })
+    return await connectSandbox({ ...connection, id, stream, key, endedBefore: ended })
   } catch (error) {
     if (!(error instanceof KeyRefused)) throw error
     alert?.('a sandbox answered with a key of someone else, and is removed', { slot, error })

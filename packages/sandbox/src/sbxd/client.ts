@@ -66,6 +66,8 @@ interface ConnectOptions {
   profile?: SandboxProfile
   /** Budget of the workspace; sbxd keeps it across reconnects. Default: unchanged. */
   disk?: DiskBudget
+  /** See `Sandbox.endedBefore`. */
+  endedBefore?: SandboxError | undefined
 }
 
 /**
@@ -107,8 +109,8 @@ export interface ConnectedSandbox extends Sandbox {
 
 /**
  * Connects to the sbxd at the other end of `stream`. Rejects with `SandboxError`: `sandbox_lost`,
- * `timeout`, `fenced` (a newer controller exists), `protocol` (wrong key or version), `cancelled`.
- * The stream is destroyed on failure.
+ * `timeout`, `fenced` (a newer controller exists), `protocol` (wrong key or version), `cancelled`,
+ * or the one that ended the stream. The stream is destroyed on failure.
  */
 export async function connectSandbox(options: ConnectOptions): Promise<ConnectedSandbox> {
   const { stream, key, stateKey, epoch, signal } = options
@@ -142,6 +144,7 @@ export async function connectSandbox(options: ConnectOptions): Promise<Connected
 class RemoteSandbox implements ConnectedSandbox {
   readonly id: string
   readonly bootId: string
+  readonly endedBefore: SandboxError | undefined
   readonly workspace: string
   readonly files: RemoteFiles
   readonly found: readonly KnownCommand[]
@@ -164,10 +167,12 @@ class RemoteSandbox implements ConnectedSandbox {
       resetMs,
       statMs,
       profile,
-    }: Pick<ConnectOptions, 'id' | 'silentMs' | 'resetMs' | 'statMs' | 'profile'>,
+      endedBefore,
+    }: Pick<ConnectOptions, 'id' | 'silentMs' | 'resetMs' | 'statMs' | 'profile' | 'endedBefore'>,
   ) {
     this.id = id
     this.bootId = welcome.bootId
+    this.endedBefore = endedBefore
     this.workspace = welcome.workspace
     this.found = welcome.commands
     this.files = new RemoteFiles(link, welcome.workspace)

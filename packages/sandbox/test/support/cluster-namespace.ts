@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 
+import { vi } from 'vitest'
 import { parse, stringify } from 'yaml'
 
 import { testCluster } from '../../../../test/cluster/cluster.ts'
@@ -10,9 +11,9 @@ import type { Pod } from '../../src/backends/kubernetes/objects.ts'
 
 export interface TestNamespace extends AsyncDisposable {
   readonly name: string
-  /** As the administrator of the cluster, by its own address or by `server`. */
+  /** Access for the administrator of the cluster, by its own address or by `server`. */
   access(server?: string): Promise<ClusterAccess>
-  /** As the user of this entry of a kubeconfig, which is written to `path`. */
+  /** Access for the user of this entry of a kubeconfig, which is written to `path`. */
   accessAs(user: Record<string, string>, path: string): Promise<ClusterAccess>
 }
 
@@ -20,6 +21,9 @@ export async function makeNamespace(): Promise<TestNamespace> {
   const cluster = testCluster()
   const name = `test-${randomBytes(4).toString('hex')}`
   await cluster.kubectl('create', 'namespace', name)
+  // Without it no Pod is admitted; after a start of the API server it comes late.
+  const account = ['get', 'serviceaccount', 'default', '-n', name]
+  await vi.waitFor(() => cluster.kubectl(...account), { timeout: 60_000, interval: 250 })
   const admin = (): Promise<ClusterAccess> =>
     readAccess({ namespace: name, kubeconfig: cluster.kubeconfig, environment: {} })
   return {
@@ -49,7 +53,6 @@ export function gatedPod(name: string, labels: Record<string, string> = {}): Pod
     spec: {
       containers: [{ name: 'main', image: 'none' }],
       schedulingGates: [{ name: 'sandlot.dev/open' }],
-      automountServiceAccountToken: false,
     },
   }
 }

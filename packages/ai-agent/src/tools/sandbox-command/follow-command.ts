@@ -33,7 +33,13 @@ const PASSING: ReadonlySet<SandboxErrorCode> = new Set([
 /** The result of following a command: its end, or the loss of its sandbox. */
 export interface Followed {
   command: RunningCommand
-  end: { exit: CommandExit } | { lost: SandboxError }
+  end: { exit: CommandExit } | Lost
+}
+
+interface Lost {
+  lost: SandboxError
+  /** Why the sandbox ended, in words, where that is known. */
+  message?: string
 }
 
 /** Reads the command's output to its end, over lost streams, and passes a cancel on to it. */
@@ -68,8 +74,8 @@ export async function followToEnd(
         if (tries === 0) since = performance.now()
         lostAt = output.position()
         const again = await reattach(command, output, ctx, { detach, since, tries })
-        if (again instanceof SandboxError) return { command, end: { lost: again } }
         if (again === undefined) return { command, end: { lost: error } }
+        if ('lost' in again) return { command, end: again }
         command = again
       }
     }
@@ -113,25 +119,27 @@ interface Losing {
 
 /**
  * The stream was lost, not necessarily the sandbox: tries until the command is found, or until it
- * cannot run any more. Undefined when it is gone with its boot; an error when it could not be
- * reached for the length of the lease.
+ * cannot run any more. Undefined when it is gone with its boot, whose end is not known; an error
+ * also when it could not be reached for the length of the lease.
  */
 async function reattach(
   command: RunningCommand,
   output: CommandOutput,
   ctx: CallContext,
   { detach, since, tries }: Losing,
-): Promise<RunningCommand | SandboxError | undefined> {
-  const attach = async (sandbox: Sandbox): Promise<RunningCommand | undefined> =>
-    sandbox.bootId === command.bootId
-      ? await sandbox.attach(command.id, { stdout: output.position() })
-      : undefined
+): Promise<RunningCommand | Lost | undefined> {
+  const attach = async (sandbox: Sandbox): Promise<RunningCommand | Lost | undefined> => {
+    if (sandbox.bootId === command.bootId)
+      return await sandbox.attach(command.id, { stdout: output.position() })
+    const lost = sandbox.endedBefore
+    return lost && { lost, message: lost.message }
+  }
   try {
     return await whileLeased(attach, ctx, { detach, since, tries })
   } catch (error) {
     if (detach.aborted || !(error instanceof SandboxError)) throw error
     ctx.log.warn({ err: error }, 'a lost sandbox could not be reconnected')
-    return error
+    return { lost: error }
   }
 }
 

@@ -220,7 +220,7 @@ async function finishedResult(
   if ('lost' in end) {
     await output.stored()
     const reason = ctx.signal.aborted ? abortReason(ctx.signal) : REASON_OF_SANDBOX_ERROR[end.lost.code]
-    const message = ctx.signal.aborted ? STOPPED_AND_LOST : endText(reason, ctx)
+    const message = ctx.signal.aborted ? STOPPED_AND_LOST : (end.message ?? endText(reason, ctx))
     return { ...output.finish(keep), status: 'failed', reason, message }
   }
   const { exit } = end

@@ -440,6 +440,18 @@ describe('a restart of the sandbox', () => {
     })
     expect((await batch.call('run_shell_command', { command: 'echo again' }, 'c2')).forModel).toBe('again')
   })
+
+  test('a command whose sandbox goes away ends for the reason that the engine knows', async () => {
+    const endedBefore = new SandboxError('out_of_memory', 'The kernel ended all of it.')
+    const acquire = async (userId: string): Promise<Sandbox> =>
+      Object.assign(await local.sandboxes.acquire(userId), { endedBefore })
+    batch = new TestBatch({ sandboxes: () => ({ ...local.sandboxes, acquire }) })
+    expect(await shell('echo on; sleep 0.2; kill -KILL $(ps -o ppid= -p $PPID); sleep 100')).toMatchObject({
+      status: 'failed',
+      reason: 'out_of_memory',
+      forModel: expect.stringMatching(/^on\n\[The kernel ended all of it/),
+    })
+  })
 })
 
 test('command ids differ in every part', () => {

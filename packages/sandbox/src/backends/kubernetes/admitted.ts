@@ -35,6 +35,21 @@ export function checkAdmitted(asked: Pod, made: Pod): SandboxError | undefined {
   )
 }
 
+/** What cannot differ between versions and settings of this backend while the claim is the same. */
+const OWN =
+  /^(?:host(?:Network|PID|IPC)|securityContext\.runAsUser|containers\.\d+(?:\.(?:name|image|command.*))?|volumes\.\d+\.persistentVolumeClaim.*)$/
+
+/** A Pod that runs under our name and labels may be of another maker. `asked`: by the slot’s claim. */
+export function checkOwn(asked: Pod | undefined, running: Pod): SandboxError | undefined {
+  const { name } = running.metadata
+  const changed = asked && differences(asked.spec, running.spec, '').filter((path) => OWN.test(path))
+  if (changed?.length === 0) return undefined
+  return new SandboxError(
+    'unsafe_host',
+    `The Pod ${name} is of another maker (${changed?.slice(0, 5).join(', ') ?? 'no claim of a home names it'}), so it is not used. Find out who made it, then delete it: kubectl delete pod ${name}`,
+  )
+}
+
 /** Tolerations may only be added: they decide about nodes, not about what runs. */
 function isAdded(path: string): boolean {
   const general = path.replaceAll(/\.\d+/g, '.*')

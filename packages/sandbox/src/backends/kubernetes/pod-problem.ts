@@ -13,6 +13,9 @@ const FINAL = new Set([
   'RunContainerError',
 ])
 
+/** Exit code after SIGKILL. */
+const KILLED = 137
+
 interface PodProblem {
   error: SandboxError
   /** Waiting does not help. */
@@ -74,20 +77,17 @@ function statuses(status: Pod['status']): ContainerStatus[] {
 }
 
 /** The end of this Pod’s sandbox, as an error for the commands in it; undefined while it runs. */
-export function podEnd(pod: Pod | undefined): SandboxError | undefined {
-  if (pod === undefined)
-    return new SandboxError('sandbox_lost', 'The Pod of the sandbox was deleted. Its files are kept.')
-  const { metadata, status } = pod
+export function podEnd({ metadata, status }: Pod): SandboxError | undefined {
   const sbxd = status?.containerStatuses?.find(({ name }) => name === 'sbxd')?.state?.terminated
   const disruption = status?.conditions?.find(
     ({ type, status: is }) => type === 'DisruptionTarget' && is === 'True',
   )
   if (disruption !== undefined)
     return endOf(disruption.reason, disruption.message, metadata.name, undefined, undefined)
+  if (metadata.deletionTimestamp !== undefined)
+    return new SandboxError('sandbox_lost', 'The Pod of the sandbox was deleted. Its files are kept.')
   if (sbxd !== undefined || status?.phase === 'Failed' || status?.phase === 'Succeeded')
     return endOf(status?.reason, status?.message, metadata.name, 'sbxd', sbxd)
-  if (metadata.deletionTimestamp !== undefined)
-    return new SandboxError('sandbox_lost', 'The Pod of the sandbox is being deleted. Its files are kept.')
   return undefined
 }
 
@@ -102,9 +102,11 @@ function endOf(
 ): SandboxError {
   const detail = [reason, message].filter(Boolean).join(': ')
   const lost = (text: string): SandboxError => new SandboxError('sandbox_lost', `${text} Its files are kept.`)
-  if (end?.reason === 'OOMKilled')
-    return lost(
-      'The sandbox used more memory than its limit, and the kernel ended all of it (a node with cgroup v2 does so unless singleProcessOOMKill is set).',
+  // The runtime keeps that reason from a process that was killed earlier.
+  if (end?.reason === 'OOMKilled' && end.exitCode === KILLED)
+    return new SandboxError(
+      'out_of_memory',
+      'The sandbox used more memory than its limit, and the kernel ended all of it (a node with cgroup v2 does so unless singleProcessOOMKill is set). Its files are kept.',
     )
   if (/Evict/i.test(reason)) return lost(`The node evicted the sandbox (${detail}).`)
   if (reason === 'PreemptionByScheduler')

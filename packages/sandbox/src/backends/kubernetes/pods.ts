@@ -2,7 +2,7 @@
 import type { BackendSandbox, OpenedSandbox, SandboxOwner, SandboxSpec } from '../../backend.ts'
 import { SandboxError, workspaceMissing } from '../../errors.ts'
 import { LABEL } from '../../names.ts'
-import { checkAdmitted } from './admitted.ts'
+import { checkAdmitted, checkOwn } from './admitted.ts'
 import type { KubernetesApi } from './api.ts'
 import { KubernetesError } from './api-error.ts'
 import { readSpec } from './claim-template.ts'
@@ -11,7 +11,7 @@ import { openExec } from './exec-stream.ts'
 import { KEY, ownerLabels, ownerOf, podName, readLabels } from './labels.ts'
 import { type PersistentVolumeClaim, type Pod, PODS } from './objects.ts'
 import type { StreamPace } from './pace.ts'
-import { podProblem } from './pod-problem.ts'
+import { podEnd, podProblem } from './pod-problem.ts'
 import { CONTAINER } from './pod-template.ts'
 import { hasEnded, isEnding, isGated, isRunning, sandboxesOf } from './sandboxes-of.ts'
 import type { Cache } from './watch.ts'
@@ -80,7 +80,7 @@ export class Pods {
 
   /** Running, with a new stream to its sbxd. */
   async open(id: string, signal?: AbortSignal): Promise<OpenedSandbox> {
-    await this.#run(id, signal)
+    const ended = await this.#run(id, signal)
     const stream = await openExec(
       this.#api,
       { pod: id, container: CONTAINER, command: RELAY },
@@ -88,9 +88,14 @@ export class Pods {
     )
     try {
       // After it: the Pod that was seen before may have been replaced by one of the same name.
-      const pod = await this.#api.get(PODS, id, signal)
+      const [pod, home] = await Promise.all([
+        this.#api.get(PODS, id, signal),
+        this.#claims.ofSandbox(id, signal),
+      ])
       if (pod?.metadata.uid === undefined || !isRunning(pod)) throw lost()
-      return { stream, keyId: pod.metadata.uid }
+      const problem = checkOwn(home && this.#podOf(home, id), pod)
+      if (problem !== undefined) throw problem
+      return { stream, keyId: pod.metadata.uid, ended }
     } catch (error) {
       stream.destroy()
       throw error
@@ -124,39 +129,67 @@ export class Pods {
     if (pod !== undefined) await this.#label(pod, ownerLabels(owner))
   }
 
-  /** Brings the Pod to running from any state, or undoes what it began. */
-  async #run(id: string, signal?: AbortSignal): Promise<void> {
+  /**
+   * Brings the Pod to running from any state, or undoes what it began. Resolves with the reason why
+   * the Pod that it replaced had ended.
+   */
+  async #run(id: string, signal?: AbortSignal): Promise<SandboxError | undefined> {
     const known = await this.#cache.get(id)
-    if (known !== undefined && isRunning(known)) return this.#finishClaim(known)
+    if (known !== undefined && isRunning(known)) {
+      await this.#finishClaim(known)
+      return undefined
+    }
     const deadline = AbortSignal.timeout(START_MS)
     const limit = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
-    const pod = await this.#startable(id, limit)
+    const before = await this.#api.get(PODS, id, limit)
+    const ended = before && podEnd(before)
+    const pod = await this.#startable(id, before, limit)
     try {
       if (isGated(pod)) await this.#ungate(pod, limit)
       await this.#whenRunning(pod, limit)
+      return ended
     } catch (error) {
-      // Not left to start later, unseen and without a controller.
-      await this.#cache.remove(id, { uid: pod.metadata.uid, graceSeconds: 2 }).catch(() => undefined)
+      await this.#undo(pod)
       throw deadline.aborted && !(error instanceof SandboxError) ? tooLong(id) : error
     }
   }
 
+  /** Not left to start later, unseen and without a controller. One that runs may be in use. */
+  async #undo({ metadata: { name, uid } }: Pod): Promise<void> {
+    try {
+      const now = await this.#api.get(PODS, name)
+      if (now !== undefined && now.metadata.uid === uid && !isRunning(now))
+        await this.#cache.remove(name, { uid, graceSeconds: 2 })
+    } catch {
+      // The failure that is being undone is the one to report.
+    }
+  }
+
   /** A Pod that can run: as it is, or made again in place of one that has ended. */
-  async #startable(id: string, signal: AbortSignal): Promise<Pod> {
-    let pod = await this.#api.get(PODS, id, signal)
+  async #startable(id: string, before: Pod | undefined, signal: AbortSignal): Promise<Pod> {
+    let pod = before
     if (pod !== undefined && (isEnding(pod) || hasEnded(pod))) {
       await this.#delete(id)
       pod = undefined
     }
     const home = await this.#claims.ofSandbox(id, signal)
-    if (home === undefined && pod === undefined) throw lost()
+    // A Pod that the slot's claim does not name is not ours, whatever its labels say.
+    if (home === undefined) throw lost()
+    if (pod !== undefined && isGated(pod) && checkAdmitted(this.#podOf(home, id), pod) !== undefined) {
+      await this.#delete(id)
+      pod = undefined
+    }
     if (pod !== undefined) {
-      if (home !== undefined) await this.#finishClaim(pod, home)
+      await this.#finishClaim(pod, home)
       return pod
     }
-    if (home === undefined || isEnding(home)) throw workspaceMissing(home?.metadata.name ?? id)
-    const { name, labels = {}, annotations = {} } = home.metadata
-    return this.#make(readSpec({ name, labels, annotations }), signal, id)
+    if (isEnding(home)) throw workspaceMissing(home.metadata.name)
+    return this.#make(specOf(home), signal, id)
+  }
+
+  /** The Pod as it is made for this claim. */
+  #podOf(home: PersistentVolumeClaim, id: string): Pod {
+    return this.#options.podOf(specOf(home), id)
   }
 
   /** Creates the gated Pod of a spec, or finds it. `id`: under this name, as before. */
@@ -267,6 +300,10 @@ export class Pods {
       ...setting('labels', labels),
     ])
   }
+}
+
+function specOf({ metadata: { name, labels = {}, annotations = {} } }: PersistentVolumeClaim): SandboxSpec {
+  return readSpec({ name, labels, annotations })
 }
 
 function hasLabels({ metadata }: Pod, labels: Record<string, string>): boolean {

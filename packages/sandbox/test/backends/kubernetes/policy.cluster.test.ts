@@ -289,7 +289,7 @@ describe.skipIf(noCluster !== undefined)(`the policies of the chart (${noCluster
       expect((await policies.agent('DELETE', at('persistentvolumeclaims'))).status).toBe(403)
     })
 
-    const RELAY = 'container=sbxd&stdin=true&stdout=true&stderr=true&command=/usr/bin/sbxd&command=relay'
+    const RELAY = 'container=sbxd&stdin=true&stdout=true&stderr=true&command=/usr/lib/sandlot/sbxd&command=relay'
     const connect = (query: string, part = 'exec', ask = policies.agent, method = 'POST') =>
       ask(method, `${at('pods')}/${OWNED}-1/${part}?${query}`)
     test('one command leads into a sandbox', async () => {
