@@ -149,6 +149,17 @@ export interface SandboxBackend {
   readonly inventory: BackendInventory
 }
 
+/** An address at which nothing may answer a sandbox. */
+export interface ForbiddenAddress {
+  /** For messages: `the API server`. No comma. */
+  name: string
+  /** IPv4 or IPv6. */
+  host: string
+  port: number
+  /** True: a DNS query by UDP; default: a TCP connection. */
+  udp?: boolean
+}
+
 /** Inventory of an engine. Every method rejects with a `SandboxError`. */
 interface BackendInventory {
   capabilities(signal?: AbortSignal): Promise<BackendCapabilities>
@@ -167,6 +178,11 @@ interface BackendInventory {
   /** Name of the image that is used for this one now. Omitted where that is the image itself. */
   imageName?(image: string): Promise<string>
   readonly volumes: BackendVolumes
+  /**
+   * The proof of a running sandbox's isolation is that nothing answers at these. Omitted: it is that
+   * there is no interface but `lo`.
+   */
+  unreachable?(id: string): Promise<readonly ForbiddenAddress[]>
   /**
    * Free space of the workspaces' file system. Undefined, or omitted, where it is not visible from
    * here.

@@ -68,8 +68,8 @@ export interface StartStep {
   about: string
 }
 
-/** A stream to a sandbox that was not handed out yet. */
-interface Connection {
+/** A stream to a sandbox. */
+export interface Connection {
   sandbox: ConnectedSandbox
   profile: SandboxProfile
 }
@@ -106,7 +106,7 @@ export class Connecting {
    * From the pool, or started when a slot is free. Rejects with a `SandboxError`, `cancelled` when
    * the controller closes.
    */
-  async connect(userId: string): Promise<ConnectedSandbox> {
+  async connect(userId: string): Promise<Connection> {
     try {
       return await this.#outage.whenReachable(async () => {
         this.#steps.set(userId, [])
@@ -119,7 +119,7 @@ export class Connecting {
   }
 
   /** To this running container of a claimed slot. Rejects with a `SandboxError`. */
-  async reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<ConnectedSandbox> {
+  async reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<Connection> {
     const { backend, closing } = this.#context
     if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} is not claimed.`)
     checkOwner([container], slot, this.#context)
@@ -200,7 +200,8 @@ export class Connecting {
     return { sandbox: await connectOpened(slot, opened, context, connection), profile: opened.profile }
   }
 
-  async #admitted(userId: string, { sandbox, profile }: Connection): Promise<ConnectedSandbox> {
+  async #admitted(userId: string, connection: Connection): Promise<Connection> {
+    const { sandbox, profile } = connection
     try {
       this.#took(userId, 'hello', `protocol ${PROTOCOL_VERSION}, boot ${sandbox.bootId.slice(0, 8)}`)
       await this.#context.prove(sandbox, profile)
@@ -208,7 +209,7 @@ export class Connecting {
       const egress = this.#context.egress?.forUser(userId)
       if (egress) await sandbox.openEgress(egress)
       if (egress) this.#took(userId, 'network', '')
-      return sandbox
+      return connection
     } catch (error) {
       await sandbox.close()
       throw error

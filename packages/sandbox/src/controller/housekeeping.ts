@@ -17,7 +17,10 @@ interface HousekeepingOptions {
   backend: SandboxBackend
   ledger: Pick<SandboxLedger, 'nextEpoch'>
   pool: Pick<Pool, 'settle' | 'refill'>
-  userSandboxes: Pick<UserSandboxes, 'liveSandboxes' | 'isConnected' | 'reattach' | 'stop' | 'stopIdle'>
+  userSandboxes: Pick<
+    UserSandboxes,
+    'liveSandboxes' | 'isConnected' | 'proveBusy' | 'reattach' | 'stop' | 'stopIdle'
+  >
   /** One pass of the reconciler. */
   reconcile: () => Promise<Seen>
   reconcileEveryMs: number
@@ -51,6 +54,7 @@ export function createHousekeeping(options: HousekeepingOptions): Housekeeping {
       const claimed = claimedContainers(seen, options.deploymentId)
       await reattachAll(claimed, seen.at, options)
       await resumePaused(claimed, options)
+      await options.userSandboxes.proveBusy()
       const paused = pausedWithoutStream(claimed, asleep, options)
       asleep = paused.asleep
       await stopDue(paused.due, seen.at, options)

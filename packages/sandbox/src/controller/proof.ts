@@ -2,10 +2,11 @@
  * Isolation proof: a real sandbox tries what must be impossible. Run once for every kind of sandbox
  * before a user's first command, and by `./sandlot doctor`.
  */
-import type { SandboxBackend, SandboxProfile } from '../backend.ts'
+import type { ForbiddenAddress, SandboxBackend, SandboxProfile } from '../backend.ts'
 import { collect } from '../sbxd/collect.ts'
 import { SandboxError } from '../errors.ts'
 import type { Sandbox } from '../sandbox.ts'
+import type { ConnectedSandbox } from '../sbxd/client.ts'
 import { check, type Finding, isSafe } from '#shared/base/finding'
 
 const TIMEOUT_MS = 30_000
@@ -42,15 +43,53 @@ say1('nnp', syscall($arm ? 167 : 157, 39, 0, 0, 0, 0));
 my $mount = ''; open(my $mounts, '<', '/proc/self/mounts'); while (<$mounts>) { my @field = split ' '; $mount = $field[3] if $field[1] eq '/' } say1('root_mount', $mount);
 $! = 0; say1('memory_of_1', open(my $memory, '<', '/proc/1/mem') ? 'open' : errno());
 attempt('trace_1', $arm ? 117 : 101, 16, 1, 0, 0);
+exit 0 unless @ARGV;
+require Socket; my (@answered, @asked);
+for my $place (@ARGV) {
+  my ($kind, $host, $port, $name) = split ' ', $place, 4;
+  my $family = $host =~ /:/ ? Socket::AF_INET6() : Socket::AF_INET();
+  my $address = Socket::inet_pton($family, $host) or die "address $host";
+  socket(my $socket, $family, ($kind eq 'udp' ? Socket::SOCK_DGRAM() : Socket::SOCK_STREAM()) | Socket::SOCK_NONBLOCK(), 0) or next;
+  my $to = $family == Socket::AF_INET() ? Socket::pack_sockaddr_in($port, $address) : Socket::pack_sockaddr_in6($port, $address);
+  $! = 0; my $done = connect($socket, $to);
+  if ($kind eq 'udp') { next unless $done; syswrite($socket, pack('n6', 1, 256, 1, 0, 0, 0) . "\0\0\2\0\1") }
+  elsif ($done || $!{ECONNREFUSED}) { push @answered, $name; next }
+  elsif (!$!{EINPROGRESS}) { next }
+  push @asked, [$socket, $kind, $name];
+}
+my $until = time1() + 1.5; sub time1 { my $now = pack('q2', 0, 0); syscall($arm ? 113 : 228, 1, $now); my ($s, $n) = unpack('q2', $now); return $s + $n / 1e9 }
+while (@asked && (my $left = $until - time1()) > 0) {
+  my ($reads, $writes) = ('', '');
+  for (@asked) { if ($_->[1] eq 'udp') { vec($reads, fileno($_->[0]), 1) = 1 } else { vec($writes, fileno($_->[0]), 1) = 1 } }
+  last if select(my $readable = $reads, my $writable = $writes, undef, $left) <= 0;
+  my @waiting;
+  for (@asked) {
+    my ($socket, $kind, $name) = @$_;
+    if (!vec($kind eq 'udp' ? $readable : $writable, fileno($socket), 1)) { push @waiting, $_; next }
+    if ($kind eq 'udp') { $! = 0; my $got = sysread($socket, my $answer, 512); push @answered, $name if $got || $!{ECONNREFUSED} }
+    else { $! = unpack('i', getsockopt($socket, Socket::SOL_SOCKET(), Socket::SO_ERROR())); push @answered, $name if $! == 0 || $!{ECONNREFUSED} }
+  }
+  @asked = @waiting;
+}
+say1('answered', join ',', @answered);
 `
 
 /** Results of the script, by name. */
 type Proof = ReadonlyMap<string, string>
 
-/** Runs the script. Rejects with a `SandboxError` when it cannot run. */
-export async function probeSandbox(sandbox: Sandbox): Promise<Proof> {
+/**
+ * Runs the script, which tries all of `addresses` at once, for 1.5 s at most; a refused connection
+ * is an answer too. Rejects with a `SandboxError` when it cannot run.
+ */
+export async function probeSandbox(
+  sandbox: Sandbox,
+  addresses: readonly ForbiddenAddress[] = [],
+): Promise<Proof> {
+  const places = addresses.map(
+    ({ name, host, port, udp }) => `${udp ? 'udp' : 'tcp'} ${host} ${port} ${name}`,
+  )
   const { code, cause, stdout } = await collect(sandbox, {
-    command: ['/usr/bin/perl', '-MErrno', '-e', SCRIPT],
+    command: ['/usr/bin/perl', '-MErrno', '-e', SCRIPT, ...places],
     env: { PERL5LIB: '', PERL5OPT: '', LD_PRELOAD: '' },
     timeoutMs: TIMEOUT_MS,
     merge: true,
@@ -188,13 +227,25 @@ function judgeRoot(proof: Proof, holds: boolean): Finding {
   })
 }
 
+/** By what answered, where addresses were tried: interfaces may exist, and be down. */
+function judgeNetwork(proof: Proof): Finding {
+  const answered = proof.get('answered')
+  if (answered !== undefined)
+    return check('must', 'network', 'Network', answered === '', {
+      ok: 'nothing answers a sandbox',
+      bad: `a sandbox gets an answer from ${answered.replaceAll(',', ', ')}`,
+      fix: 'Set SANDLOT_KUBERNETES_NETWORK_DOWN=true, or use a network plug-in that enforces the chart’s NetworkPolicies.',
+    })
+  return check('must', 'network', 'Network', of(proof, 'links') === 'lo', {
+    ok: 'only the loopback of its own',
+    bad: `a sandbox has other interfaces: ${of(proof, 'links')}`,
+    fix: 'The engine ignores NetworkMode none; remove the program that attaches networks to its containers.',
+  })
+}
+
 function judgeSurroundings(proof: Proof): Finding[] {
   return [
-    check('must', 'network', 'Network', of(proof, 'links') === 'lo', {
-      ok: 'only the loopback of its own',
-      bad: `a sandbox has other interfaces: ${of(proof, 'links')}`,
-      fix: 'The engine ignores NetworkMode none; remove the program that attaches networks to its containers.',
-    }),
+    judgeNetwork(proof),
     check('must', 'supervisor', 'First process', of(proof, 'init') === 'sbxd', {
       ok: 'sbxd',
       bad: `${of(proof, 'init')} instead of sbxd`,
@@ -204,8 +255,12 @@ function judgeSurroundings(proof: Proof): Finding[] {
 }
 
 /** Throws `unsafe_host` with every failed requirement. */
-export async function requireProof(sandbox: Sandbox, profile?: SandboxProfile): Promise<void> {
-  const findings = judgeProof(await probeSandbox(sandbox), profile)
+export async function requireProof(
+  sandbox: Sandbox,
+  profile?: SandboxProfile,
+  addresses?: readonly ForbiddenAddress[],
+): Promise<void> {
+  const findings = judgeProof(await probeSandbox(sandbox, addresses), profile)
   if (isSafe(findings)) return
   const failed = findings.filter(({ state }) => state === 'failed')
   throw new SandboxError(
@@ -217,28 +272,39 @@ export async function requireProof(sandbox: Sandbox, profile?: SandboxProfile): 
 }
 
 /**
- * Runs the isolation proof of a sandbox before it is handed out. Rejects with a `SandboxError`:
- * `unsafe_host`.
+ * Runs the isolation proof of a sandbox before it is handed out, where it is due. Rejects with a
+ * `SandboxError`: `unsafe_host`.
  */
-export type Prove = (sandbox: Sandbox, profile: SandboxProfile) => Promise<void>
+export type Prove = (sandbox: ProvedSandbox, profile: SandboxProfile) => Promise<void>
+
+type ProvedSandbox = Sandbox & Pick<ConnectedSandbox, 'id' | 'bootId'>
+
+/** Milliseconds after which what surrounds a sandbox may have changed. */
+const AGAIN_MS = 600_000
 
 /**
- * A controller creates all sandboxes of one profile alike, so the first one proves it for all; a
- * failure is not remembered. A backend without isolation has nothing to prove.
+ * A controller creates all sandboxes of one profile alike, so the first one proves it for all. But
+ * where they have a network, each boot has a proof of its own, for ten minutes. A failure is not
+ * remembered. A backend without isolation has nothing to prove.
  */
-export function proveOnce(backend: Pick<SandboxBackend, 'inventory'>): Prove {
-  const proved = new Map<SandboxProfile, Promise<void>>()
-  const prove = async (sandbox: Sandbox, profile: SandboxProfile): Promise<void> => {
-    if ((await backend.inventory.capabilities()).isolates) await requireProof(sandbox, profile)
+export function createProve({ inventory }: Pick<SandboxBackend, 'inventory'>): Prove {
+  const proved = new Map<string, { since: number; proof: Promise<void> }>()
+  const isForAll = inventory.unreachable === undefined
+  const prove = async (sandbox: ProvedSandbox, profile: SandboxProfile): Promise<void> => {
+    if (!(await inventory.capabilities()).isolates) return
+    await requireProof(sandbox, profile, await inventory.unreachable?.(sandbox.id))
   }
   return (sandbox, profile) => {
-    const known = proved.get(profile)
-    if (known !== undefined) return known
+    const now = performance.now()
+    if (!isForAll) for (const [boot, { since }] of proved) if (now - since > AGAIN_MS) proved.delete(boot)
+    const key = isForAll ? profile : sandbox.bootId
+    const known = proved.get(key)
+    if (known !== undefined) return known.proof
     const proof = prove(sandbox, profile).catch((error: unknown) => {
-      proved.delete(profile)
+      proved.delete(key)
       throw error
     })
-    proved.set(profile, proof)
+    proved.set(key, { since: now, proof })
     return proof
   }
 }

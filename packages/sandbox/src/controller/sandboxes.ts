@@ -20,7 +20,7 @@ import { createGate, createKeyedLock } from '#shared/async/keyed-lock'
 import type { SandboxLedger } from '../ledger.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
 import { isDeploymentId, LABEL } from '../names.ts'
-import { proveOnce } from './proof.ts'
+import { createProve } from './proof.ts'
 import { Pool, type PoolOptions } from './pool.ts'
 import { createReconciler } from './reconciler.ts'
 import type { Sandbox, SandboxStat } from '../sandbox.ts'
@@ -205,7 +205,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     share,
     log,
   })
-  const prove = proveOnce(backend)
+  const prove = createProve(backend)
   const pool = new Pool(options.pool ?? { size: 0 }, {
     ...containerOptions,
     gate,

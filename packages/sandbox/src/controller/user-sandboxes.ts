@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { BackendSandbox } from '../backend.ts'
 import { checkOwner, containersOf } from './start-container.ts'
 import type { ConnectedSandbox } from '../sbxd/client.ts'
-import { type ConnectingContext, Connecting, type StartStep } from './connecting.ts'
+import { type Connection, type ConnectingContext, Connecting, type StartStep } from './connecting.ts'
 import { removeWorkspace } from './empty-workspace.ts'
 import { SandboxError } from '../errors.ts'
 import type { LiveSandbox } from './idle.ts'
@@ -28,8 +28,7 @@ interface UserSandboxesContext extends ConnectingContext {
   log: (message: string, details: { userId: string; slot?: string; error?: unknown }) => void
 }
 
-interface UserSandbox {
-  sandbox: ConnectedSandbox
+interface UserSandbox extends Connection {
   /** Last call that requested it, on the clock of `performance.now()`. */
   askedAt: number
 }
@@ -57,7 +56,7 @@ export class UserSandboxes {
     const current = this.#live.get(userId)
     if (current) {
       current.askedAt = performance.now()
-      return Promise.resolve(current.sandbox)
+      return this.#proved(userId, current)
     }
     const running = this.#joining.get(userId)
     if (running) return running
@@ -194,6 +193,34 @@ export class UserSandboxes {
     return this.#disconnect(userId, ownedElsewhere())
   }
 
+  /**
+   * Proves those again in which commands run, where that is due: a network may have come up around
+   * them. Others are proved when they are next asked for. Never rejects.
+   */
+  async proveBusy(): Promise<void> {
+    const { backend, closing, log } = this.#context
+    if (backend.inventory.unreachable === undefined) return
+    const prove = async (userId: string, current: UserSandbox): Promise<void> => {
+      try {
+        if ((await current.sandbox.stat()).load.commands > 0) await this.#proved(userId, current)
+      } catch (error) {
+        if (!closing.aborted) log('a sandbox could not be proved again', { userId, error })
+      }
+    }
+    await Promise.all([...this.#live].map(([userId, current]) => prove(userId, current)))
+  }
+
+  /** One that no longer holds what it promises is stopped, with its commands. */
+  async #proved(userId: string, { sandbox, profile }: UserSandbox): Promise<ConnectedSandbox> {
+    try {
+      await this.#context.prove(sandbox, profile)
+      return sandbox
+    } catch (error) {
+      if (error instanceof SandboxError && error.code === 'unsafe_host') await this.stop(userId)
+      throw error
+    }
+  }
+
   liveSandboxes(): LiveSandbox[] {
     return [...this.#live].map(([userId, { sandbox, askedAt }]) => ({
       userId,
@@ -216,10 +243,10 @@ export class UserSandboxes {
   }
 
   /** Keeps the sandbox that `opening` opens, unless it may not be opened any more. */
-  async #admit(userId: string, opening: Promise<ConnectedSandbox>): Promise<ConnectedSandbox> {
+  async #admit(userId: string, opening: Promise<Connection>): Promise<ConnectedSandbox> {
     const { closing, owns } = this.#context
     const begunAt = performance.now()
-    const sandbox = await opening
+    const { sandbox, profile } = await opening
     // `disconnectAll` or `release` has run already.
     const isLate = closing.aborted
       ? new SandboxError('cancelled', 'The controller is closing.')
@@ -230,7 +257,7 @@ export class UserSandboxes {
       await sandbox.close()
       throw isLate
     }
-    this.#live.set(userId, { sandbox, askedAt: performance.now() })
+    this.#live.set(userId, { sandbox, profile, askedAt: performance.now() })
     this.#changedAt.set(userId, performance.now())
     void sandbox.closed.then((why) => this.#onDrop(userId, sandbox, why))
     return sandbox

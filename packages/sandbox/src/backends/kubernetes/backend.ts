@@ -10,6 +10,7 @@ import { CLAIMS, PODS } from './objects.ts'
 import { StreamPace } from './pace.ts'
 import { fingerprint, podTemplate, type PodSettings } from './pod-template.ts'
 import { Pods } from './pods.ts'
+import { unreachable } from './unreachable.ts'
 import { createCache } from './watch.ts'
 
 export interface KubernetesBackendOptions {
@@ -74,6 +75,7 @@ export async function createKubernetesBackend(options: KubernetesBackendOptions)
       inspect: (idOrName) => pods.inspect(idOrName),
       fingerprint: async (spec) => print(spec),
       volumes: claims,
+      unreachable: async (id) => unreachable(access, await cache.list(), id),
       // Each home is a volume of its own, so none takes the space of another.
       hostDisk: async (): Promise<FreeSpace> => ({
         bytes: Number.POSITIVE_INFINITY,

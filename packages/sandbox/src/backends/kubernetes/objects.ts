@@ -56,6 +56,8 @@ export interface Pod extends KubernetesObject {
     /** For example `Evicted`. */
     reason?: string
     message?: string
+    hostIP?: string
+    podIP?: string
     conditions?: Condition[]
     initContainerStatuses?: ContainerStatus[]
     containerStatuses?: ContainerStatus[]
