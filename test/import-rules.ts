@@ -35,7 +35,7 @@ const NARROWER: { from: string; to: RegExp; why: string }[] = [
   },
   {
     from: 'backup',
-    to: /^@sandlot\/(sandbox\/(?!(errors|names|controller\/images|backends\/docker\/(volume-copies|tls-settings))$)|storage\/(?!(storage-error|migrate\/to-postgres|database\/(copy-together|lock|postgres-snapshot)|(accounts|store)\/migrations)$))/,
+    to: /^@sandlot\/(sandbox\/(?!(backend|errors|names|controller\/(images|limit-settings)|backends\/docker\/(backend|tls-settings)|backends\/kubernetes\/(backend|settings))$)|storage\/(?!(storage-error|migrate\/to-postgres|database\/(copy-together|lock|postgres-snapshot)|(accounts|store)\/migrations)$))/,
     why: 'a backup copies files, databases and volumes, and knows nothing of what is in them',
   },
   {

@@ -2,7 +2,7 @@
 import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { basename, dirname, join, resolve } from 'node:path'
-import type { VolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
+import type { SandboxBackend } from '@sandlot/sandbox/backend'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { copyTogether } from '@sandlot/storage/database/copy-together'
 import { lockFile } from '@sandlot/storage/database/lock'
@@ -14,6 +14,9 @@ import { beginDump, type PostgresPlace } from './pg-process.ts'
 import { newSealing, type Seal, sealed } from './sealing.ts'
 import { compressed, counted } from './streams.ts'
 import { tarOf } from './tar-process.ts'
+
+/** The workspaces of a deployment, where they are; the caller closes it. */
+export type OpenWorkspaces = (deployment: string) => Promise<SandboxBackend['inventory']>
 
 interface BackupOptions {
   data: string
@@ -27,7 +30,7 @@ interface BackupOptions {
   /** Settings outside of the data folder; missing files are skipped. */
   settings: readonly string[]
   /** Undefined if workspaces are folders in the data folder. */
-  volumes: ((deployment: string) => VolumeCopies) | undefined
+  workspaces: OpenWorkspaces | undefined
   /** Version of this Sandlot. */
   version: string
   /** Reports the current part. */
@@ -150,17 +153,22 @@ async function addDump(place: PostgresPlace, open: OpenArchive): Promise<{ at: s
 }
 
 async function addWorkspaces(archive: ArchiveWriter, options: Making): Promise<Part[]> {
-  const volumes = options.volumes?.(options.deployment)
-  if (volumes === undefined) return []
-  await volumes.removeLeftHelpers()
-  const parts: Part[] = []
-  const all = await volumes.list()
-  for (const [place, volume] of all.entries()) {
-    options.doing(`workspace ${place + 1} of ${all.length}`)
-    const added = await add(archive, `workspaces/${volume.name}.tar.zst`, volumes.read(volume.name))
-    parts.push({ ...added, kind: 'workspace', volume })
+  const inventory = await options.workspaces?.(options.deployment)
+  if (inventory === undefined) return []
+  const { volumes, copies } = inventory
+  try {
+    await copies.removeLeftHelpers()
+    const parts: Part[] = []
+    const all = await volumes.list()
+    for (const [place, volume] of all.entries()) {
+      options.doing(`workspace ${place + 1} of ${all.length}`)
+      const added = await add(archive, `workspaces/${volume.name}.tar.zst`, copies.read(volume.name))
+      parts.push({ ...added, kind: 'workspace', volume })
+    }
+    return parts
+  } finally {
+    await inventory.close()
   }
-  return parts
 }
 
 interface Added {

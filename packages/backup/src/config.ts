@@ -1,13 +1,14 @@
 /** Settings of backups. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { createVolumeCopies, type VolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
+import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { sandboxImages } from '@sandlot/sandbox/controller/images'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { databaseUrl } from '@sandlot/shared/config/database-url'
-import { SANDBOX_BACKEND_NAMES, SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
+import { SANDBOX_BACKEND_NAMES, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
 import { z } from 'zod'
+import type { OpenWorkspaces } from './backup.ts'
 import type { PostgresPlace } from './pg-process.ts'
 
 const SHORTEST_PASSPHRASE = 8
@@ -42,7 +43,7 @@ interface BackupConfig {
   /** Undefined: no schedule. */
   everyMs: number | undefined
   keep: number
-  volumes: ((deployment: string) => VolumeCopies) | undefined
+  workspaces: OpenWorkspaces | undefined
   version: string
 }
 
@@ -50,12 +51,10 @@ interface BackupConfig {
 export function readBackupConfig(env: Environment = process.env): BackupConfig {
   const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
   const problems: string[] = []
-  const tls = readEngineTls(read, problems)
+  const workspaces = WORKSPACES[read.SANDLOT_SANDBOX](read, problems)
   if (problems.length > 0) throw new ConfigError(problems)
   const data = resolve(read.SANDLOT_DATA)
   const keys = resolve(read.SANDLOT_KEYS_DIR ?? join(data, 'keys'))
-  const { image } = sandboxImages(read.SANDLOT_SANDBOX_IMAGE)
-  const { needsEngine } = SANDBOX_BACKENDS[read.SANDLOT_SANDBOX]
   const hours = read.SANDLOT_BACKUP_EVERY_HOURS
   return {
     data,
@@ -65,11 +64,23 @@ export function readBackupConfig(env: Environment = process.env): BackupConfig {
     passphrase: read.SANDLOT_BACKUP_PASSPHRASE,
     everyMs: hours === 0 ? undefined : hours * 3_600_000,
     keep: read.SANDLOT_BACKUP_KEEP,
-    volumes: needsEngine
-      ? (deployment) => createVolumeCopies({ deployment, dockerHost: read.DOCKER_HOST, tls, image })
-      : undefined,
+    workspaces,
     version: ownVersion(),
   }
+}
+
+/** One for each line of `SANDBOX_BACKENDS`; undefined where workspaces are in the data folder. */
+const WORKSPACES: Record<
+  SandboxBackendName,
+  (read: z.output<typeof variables>, problems: string[]) => OpenWorkspaces | undefined
+> = {
+  docker(read, problems) {
+    const tls = readEngineTls(read, problems)
+    const { image: copyImage } = sandboxImages(read.SANDLOT_SANDBOX_IMAGE)
+    return async (deployment) =>
+      createDockerBackend({ deployment, dockerHost: read.DOCKER_HOST, tls, copyImage }).inventory
+  },
+  'local-process': () => undefined,
 }
 
 function ownVersion(): string {

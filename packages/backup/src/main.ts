@@ -59,7 +59,7 @@ async function main(): Promise<Answer | undefined> {
     return { did: 'migrate', ...(await migrate({ data, url: postgres.url, doing: say })) }
   }
   if (act !== 'restore') throw new Error(`Unknown command "${act}".`)
-  const { data, postgres, volumes } = config
+  const { data, postgres, workspaces } = config
   const engineFolder = values['engine-folder']
   const passphrase = passphraseOf(config)
   const restored = await restoreBackup({
@@ -68,7 +68,7 @@ async function main(): Promise<Answer | undefined> {
     postgres,
     passphrase,
     unauthenticated: values.unauthenticated,
-    volumes,
+    workspaces,
     engineFolder,
     doing: say,
   })
@@ -112,14 +112,15 @@ async function backup(
   by: 'operator' | 'schedule' = 'operator',
   made: () => void = () => undefined,
 ): Promise<MadeBackup> {
-  const { data, keys, postgres, volumes, version } = config
+  const { data, keys, postgres, workspaces, version } = config
   // Throws without a deployment, before anything is written.
   const record = recordOf(config, by)
   const to = values.to ?? config.folder
   const { settings } = values
   return recorded(record, async () => {
     const passphrase = passphraseOf(config)
-    const last = await makeBackup({ data, keys, postgres, to, passphrase, settings, volumes, version, doing })
+    const what = { data, keys, postgres, workspaces, settings }
+    const last = await makeBackup({ ...what, to, passphrase, version, doing })
     made()
     return last
   })

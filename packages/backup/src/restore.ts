@@ -3,11 +3,12 @@ import { closeSync, createWriteStream, existsSync, fsyncSync, lchownSync, mkdirS
 import { readdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { VolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
+import type { SandboxBackend } from '@sandlot/sandbox/backend'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { inspectPostgres } from '@sandlot/storage/database/postgres-snapshot'
 import { lockFile } from '@sandlot/storage/database/lock'
 import { z } from 'zod'
+import type { OpenWorkspaces } from './backup.ts'
 import { asBackupError, BackupError } from './backup-error.ts'
 import { dataIn, RESTORING } from './data-folder.ts'
 import {
@@ -32,7 +33,7 @@ interface RestoreOptions {
   /** The operator accepts an unsigned backup of an earlier version. */
   unauthenticated?: boolean
   /** Target of workspaces; undefined if they are folders in the data folder. */
-  volumes: ((deployment: string) => VolumeCopies) | undefined
+  workspaces: OpenWorkspaces | undefined
   /** The gate's folder, if outside of the data folder; receives the deployment's id. */
   engineFolder: string | undefined
   doing: (part: string) => void
@@ -59,6 +60,23 @@ const journal = z.object({ deployment: z.string(), volumes: z.array(z.string()) 
  * `SandboxError`.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
+  const { workspaces } = options
+  const opened: Workspaces[] = []
+  const open: OpenWorkspaces | undefined =
+    workspaces &&
+    (async (deployment) => {
+      const inventory = await workspaces(deployment)
+      opened.push(inventory)
+      return inventory
+    })
+  try {
+    return await restore({ ...options, workspaces: open })
+  } finally {
+    for (const inventory of opened) await inventory.close()
+  }
+}
+
+async function restore(options: RestoreOptions): Promise<Restored> {
   const { file, data, doing } = options
   doing('reading the backup')
   const archive = await checkArchive(file, async (manifest) => {
@@ -69,19 +87,19 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   refuseNewer(file, manifest)
   const dump = dumpIn(manifest, options.postgres)
   await checkSeals(archive, keys.seal)
-  const volumes = options.volumes?.(manifest.deployment)
-  if (volumes === undefined && manifest.parts.some(({ kind }) => kind === 'workspace'))
+  const workspaces = await options.workspaces?.(manifest.deployment)
+  if (workspaces === undefined && manifest.parts.some(({ kind }) => kind === 'workspace'))
     throw new BackupError(
       'failed',
-      'The backup has workspaces of a Docker engine, which SANDLOT_SANDBOX does not use. Nothing was restored.',
-      'Unset SANDLOT_SANDBOX, then run this again.',
+      'The backup has workspaces of containers, which SANDLOT_SANDBOX does not use. Nothing was restored.',
+      'Unset SANDLOT_SANDBOX for Docker, or set it to kubernetes, then run this again.',
     )
   mkdirSync(join(data, 'run'), { recursive: true, mode: 0o750 })
   using lock = exclusive(join(data, 'run', 'agent.lock'))
   void lock
-  await undoUnfinished(data, options.volumes)
+  await undoUnfinished(data, options.workspaces)
   refuseFull(data)
-  await refuseVolumes(volumes, manifest.parts)
+  await refuseVolumes(workspaces, manifest.parts)
   const restoreDatabase = dump === undefined ? undefined : await prepareDump(dump, archive)
   checkRoom(data, manifest.parts)
 
@@ -95,7 +113,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
         writeSynced(join(data, RESTORING), JSON.stringify(begun))
       }
       doing(part.kind === 'workspace' ? `the workspace ${part.volume.name}` : part.name)
-      await restorePart(part, { archive, key: keys.seal, data, volumes })
+      await restorePart(part, { archive, key: keys.seal, data, workspaces })
     }
     ownAll(data)
     if (options.engineFolder !== undefined) writeGateId(options.engineFolder, manifest.deployment)
@@ -103,7 +121,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
     doing('the database')
     await restoreDatabase?.()
   } catch (error) {
-    await undoUnfinished(data, options.volumes)
+    await undoUnfinished(data, options.workspaces)
     throw asBackupError(error, 'nothing was restored')
   }
   rmSync(join(data, RESTORING))
@@ -187,16 +205,18 @@ async function checkSeals({ manifest, read }: CheckedArchive, key: Buffer): Prom
   }
 }
 
+type Workspaces = SandboxBackend['inventory']
+
 interface Into {
   archive: CheckedArchive
   key: Buffer
   data: string
-  volumes: VolumeCopies | undefined
+  workspaces: Workspaces | undefined
 }
 
 async function restorePart(
   part: Exclude<Part, DumpPart>,
-  { archive, key, data, volumes }: Into,
+  { archive, key, data, workspaces }: Into,
 ): Promise<void> {
   const bytes = archive.read(part)
   switch (part.kind) {
@@ -206,7 +226,7 @@ async function restorePart(
       return
     }
     case 'workspace':
-      return volumes?.write(part.volume, decompressed(bytes))
+      return workspaces?.copies.write(part.volume, decompressed(bytes))
     case 'data':
       return untar(data, decompressed(unsealed(key, part.seal, bytes)))
     case 'settings': {
@@ -239,13 +259,13 @@ function refuseFull(data: string): void {
   )
 }
 
-async function refuseVolumes(volumes: VolumeCopies | undefined, parts: readonly Part[]): Promise<void> {
+async function refuseVolumes(workspaces: Workspaces | undefined, parts: readonly Part[]): Promise<void> {
   for (const name of volumeNames(parts)) {
-    if ((await volumes?.exists(name)) !== true) continue
+    if ((await workspaces?.copies.exists(name)) !== true) continue
     throw new BackupError(
       'not_empty',
       `The engine already has the workspace ${name}. Nothing was restored.`,
-      'If it can be deleted: ./sandlot down --purge with the old data folder, or docker volume rm. Otherwise use another engine.',
+      'If it can be deleted: ./sandlot down --purge with the old data folder. Otherwise use another engine.',
     )
   }
 }
@@ -268,15 +288,15 @@ const volumeNames = (parts: readonly Part[]): string[] =>
   parts.flatMap((part) => (part.kind === 'workspace' ? [part.volume.name] : []))
 
 /** Removes everything that a failed or killed restore has written. Its folder was empty. */
-async function undoUnfinished(data: string, volumes: RestoreOptions['volumes']): Promise<void> {
+async function undoUnfinished(data: string, open: OpenWorkspaces | undefined): Promise<void> {
   const file = join(data, RESTORING)
   if (!existsSync(file)) return
   const begun = journal.safeParse(jsonIn(file))
   // With an incomplete journal, nothing else was written.
   if (begun.success) {
-    const copies = volumes?.(begun.data.deployment)
-    await copies?.removeLeftHelpers()
-    for (const name of begun.data.volumes) await copies?.remove(name)
+    const workspaces = await open?.(begun.data.deployment)
+    await workspaces?.copies.removeLeftHelpers()
+    for (const name of begun.data.volumes) await workspaces?.volumes.remove(name)
     for (const name of dataIn(data))
       if (name !== RESTORING) rmSync(join(data, name), { recursive: true, force: true })
   }

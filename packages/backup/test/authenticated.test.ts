@@ -42,7 +42,7 @@ beforeEach(() => {
 async function backup(name: string): Promise<string> {
   const data = join(folder, name, 'data')
   await makeDeployment(data)
-  const about = { settings: [], volumes: undefined, version: '0.1.0', doing: () => undefined }
+  const about = { settings: [], workspaces: undefined, version: '0.1.0', doing: () => undefined }
   return (await makeBackup({ ...about, data, to: join(folder, name), passphrase: PASSPHRASE })).file
 }
 
@@ -81,7 +81,7 @@ const restore = (file: string, unauthenticated = false) =>
     data: join(here, 'restored'),
     passphrase: PASSPHRASE,
     unauthenticated,
-    volumes: undefined,
+    workspaces: undefined,
     engineFolder: undefined,
     doing: () => undefined,
   })
@@ -185,7 +185,7 @@ test('entries of another backup, the whole manifest of another or another passph
     file: original,
     data: join(here, 'restored'),
     passphrase: 'another one',
-    volumes: undefined,
+    workspaces: undefined,
     engineFolder: undefined,
     doing: () => undefined,
   })

@@ -52,7 +52,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
       to,
       passphrase: PASSPHRASE,
       settings: [],
-      volumes: undefined,
+      workspaces: undefined,
       version: '0.1.0',
       doing: () => undefined,
     })
@@ -63,7 +63,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
       data,
       postgres: url === undefined ? undefined : { url, machine },
       passphrase,
-      volumes: undefined,
+      workspaces: undefined,
       engineFolder: undefined,
       doing: () => undefined,
     })
@@ -155,7 +155,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
       to,
       passphrase: PASSPHRASE,
       settings: [],
-      volumes: undefined,
+      workspaces: undefined,
       version: '0.1.0',
       doing: () => undefined,
     })

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { createVolumeCopies } from '@sandlot/sandbox/backends/docker/volume-copies'
+import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { SANDBOX_IMAGE } from '@sandlot/sandbox/controller/images'
 import { randomText } from '@sandlot/shared/base/ids'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -47,7 +47,8 @@ const inVolume = (script: string, ...flags: string[]): Promise<string> =>
 
 const common = () => ({
   passphrase: 'correct horse battery',
-  volumes: (id: string) => createVolumeCopies({ deployment: id, image: SANDBOX_IMAGE }),
+  workspaces: async (id: string) =>
+    createDockerBackend({ deployment: id, copyImage: SANDBOX_IMAGE }).inventory,
   doing: () => undefined,
 })
 const backup = () =>
@@ -97,10 +98,8 @@ test('a volume that cannot be filled is taken back, with all that was written', 
   await docker('volume', 'rm', volume)
   const failing = {
     ...common(),
-    volumes: (id: string) => ({
-      ...createVolumeCopies({ deployment: id, image: SANDBOX_IMAGE }),
-      write: createVolumeCopies({ deployment: id, image: 'sandlot/no-such-image' }).write,
-    }),
+    workspaces: async (id: string) =>
+      createDockerBackend({ deployment: id, copyImage: 'sandlot/no-such-image' }).inventory,
   }
   const data = join(folder, 'restored')
   await expect(restoreBackup({ ...failing, file, data, engineFolder: undefined })).rejects.toThrow(/image/)

@@ -178,6 +178,7 @@ interface BackendInventory {
   /** Name of the image that is used for this one now. Omitted where that is the image itself. */
   imageName?(image: string): Promise<string>
   readonly volumes: BackendVolumes
+  readonly copies: BackendCopies
   /**
    * The proof of a running sandbox's isolation is that nothing answers at these. Omitted: it is that
    * there is no interface but `lo`.
@@ -205,6 +206,18 @@ export interface BackendVolumes {
   ensure(spec: SandboxSpec, signal?: AbortSignal): Promise<void>
   /** Idempotent. Only on a person's explicit request. */
   remove(name: string): Promise<void>
+}
+
+/** Copies of whole workspaces as tar streams, also while their sandboxes run. */
+export interface BackendCopies {
+  /** True for any volume of this name, also of another owner. */
+  exists(name: string): Promise<boolean>
+  /** Its files, each as it is when it is read. Rejects unless the stream is complete. */
+  read(name: string): AsyncIterable<Buffer>
+  /** Creates the volume and fills it from a tar stream. A failed one is removed again. */
+  write(volume: BackendVolume, tar: AsyncIterable<Uint8Array>): Promise<void>
+  /** Removes the helpers of a process that was killed. Only where no other process copies. */
+  removeLeftHelpers(): Promise<void>
 }
 
 export interface FreeSpace {

@@ -1,14 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { release } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Duplex, type Readable, type Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 
-import type { BackendSandbox, SandboxBackend, SandboxSpec, SandboxState } from '../backend.ts'
+import type { BackendCopies, BackendSandbox, SandboxBackend, SandboxSpec, SandboxState } from '../backend.ts'
 import { claimedName, LABEL } from '../names.ts'
+import { hasCode } from '#shared/base/errors'
 import { SandboxError, workspaceMissing } from '../errors.ts'
+import { CHANGED_WHILE_READ, tarArguments } from './copy-tar.ts'
 import { freeSpace } from './free-space.ts'
 
 /** Time for sbxd to kill its descendants before it is killed itself. */
@@ -255,6 +259,8 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
         },
       },
 
+      copies: folderCopies(volumePath, (name, labels) => volumeLabels.set(name, labels)),
+
       hostDisk: () => freeSpace(options.directory),
 
       async close() {
@@ -262,6 +268,59 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
         for (const sandbox of sandboxes.values()) sandbox.streams.end()
       },
     },
+  }
+}
+
+function folderCopies(
+  pathOf: (name: string) => string,
+  made: (name: string, labels: Record<string, string>) => void,
+): BackendCopies {
+  const tar = (act: 'read' | 'write', name: string) => {
+    const child = spawn('tar', tarArguments(act, pathOf(name)), { stdio: ['pipe', 'pipe', 'pipe'] })
+    let complaints = ''
+    child.stderr.on('data', (bytes: Buffer) => (complaints = `${complaints}${bytes.toString()}`.slice(-500)))
+    const ended = once(child, 'close') as Promise<[code: number | null]>
+    // Awaited later.
+    ended.catch(() => {})
+    return {
+      child,
+      async end(highest: number): Promise<void> {
+        const [code] = await ended
+        if (code === null || code > highest)
+          throw new SandboxError('engine_unavailable', `tar failed for ${name}: ${complaints.trim()}`)
+      },
+    }
+  }
+  return {
+    exists: async (name) => existsSync(pathOf(name)),
+    async *read(name) {
+      if (!existsSync(pathOf(name)))
+        throw new SandboxError('sandbox_lost', `Volume ${name} no longer exists.`)
+      const { child, end } = tar('read', name)
+      try {
+        for await (const bytes of child.stdout) yield bytes as Buffer
+        await end(CHANGED_WHILE_READ)
+      } finally {
+        child.kill('SIGKILL')
+      }
+    },
+    async write({ name, labels }, bytes) {
+      if (existsSync(pathOf(name))) throw new SandboxError('exists', `The volume ${name} exists already.`)
+      await mkdir(pathOf(name), { recursive: true })
+      try {
+        const { child, end } = tar('write', name)
+        // tar may exit before the end of its input; its exit code tells more than a broken pipe.
+        const [sent] = await Promise.allSettled([pipeline(bytes, child.stdin)])
+        await end(0)
+        if (sent.status === 'rejected' && !hasCode(sent.reason, 'EPIPE', 'ERR_STREAM_PREMATURE_CLOSE'))
+          throw sent.reason
+      } catch (error) {
+        await rm(pathOf(name), { recursive: true, force: true })
+        throw error
+      }
+      made(name, { ...labels })
+    },
+    removeLeftHelpers: async () => {},
   }
 }
 

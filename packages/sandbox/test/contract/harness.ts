@@ -88,6 +88,10 @@ export class Bench {
   }
 }
 
+/** A spec's pool name, and so its volume's: `sbx-<deployment>-<slot>`. */
+export const deploymentOf = ({ volume, slot }: Pick<SandboxSpec, 'volume' | 'slot'>): string =>
+  volume.slice('sbx-'.length, -slot.length - 1)
+
 export interface Result extends CommandExit {
   out: string
   err: string

@@ -3,12 +3,9 @@ import { expect } from 'vitest'
 import { SandboxError } from '../../src/errors.ts'
 import type { Suite } from '../support/contract.ts'
 import { claimedName } from '../../src/names.ts'
-import type { SandboxSpec } from '../../src/backend.ts'
-import { Bench, sh } from './harness.ts'
+import { Bench, deploymentOf, sh } from './harness.ts'
 
 const TAG = '0123456789abcdef'
-/** A spec's pool name, and so its volume's: `sbx-<deployment>-<slot>`. */
-const deploymentOf = ({ volume, slot }: SandboxSpec): string => volume.slice('sbx-'.length, -slot.length - 1)
 
 export function lifecycleTests({ apart, fixture }: Suite): void {
   apart('says what it can do', async () => {

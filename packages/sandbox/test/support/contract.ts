@@ -5,6 +5,7 @@ import type { ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { backgroundTests } from '../contract/background.ts'
 import { commandTests } from '../contract/commands.ts'
 import { connectionTests } from '../contract/connection.ts'
+import { copyTests } from '../contract/copies.ts'
 import { diskTests } from '../contract/disk.ts'
 import { endingTests } from '../contract/endings.ts'
 import { fileTests } from '../contract/files.ts'
@@ -80,5 +81,6 @@ export function testBackend(options: SuiteOptions): void {
     describe('ports', () => portTests(suite))
     describe('disk', () => diskTests(suite))
     describe('lifecycle', () => lifecycleTests(suite))
+    describe('copies', () => copyTests(suite))
   })
 }

@@ -10,6 +10,7 @@ import { createEngine, type Engine } from './engine.ts'
 import { once } from './once.ts'
 import { createQuotaProbe } from './quota.ts'
 import { createImageIds, createSpecBuilder } from './spec-builder.ts'
+import { createVolumeCopies } from './volume-copies.ts'
 import { createVolumes } from './volumes.ts'
 
 export interface DockerBackendOptions {
@@ -25,6 +26,8 @@ export interface DockerBackendOptions {
   seccompFile?: string
   /** Image → an extension of it, which replaces it while it exists. */
   imageExtensions?: Readonly<Record<string, string>>
+  /** Of the containers that copy volumes: any of our images. Without it none is copied. */
+  copyImage?: string
   /** Time limits for a hanging engine, and bounds on its calls. */
   circuit?: CircuitOptions
 }
@@ -78,6 +81,7 @@ export function createDockerBackend(options: DockerBackendOptions): SandboxBacke
       fingerprint: async (spec, signal) => (await buildSpec(spec, signal)).fingerprint,
       imageName: async (image) => imageNames.get(await imageIdOf(image)) ?? image,
       volumes,
+      copies: createVolumeCopies(engine, deployment, options.copyImage),
       hostDisk: hostDisk(engine),
       health: () => engine.health(),
       close: async () => {},

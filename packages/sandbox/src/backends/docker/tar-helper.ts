@@ -4,6 +4,7 @@
 import type { Duplex } from 'node:stream'
 
 import { LABEL } from '../../names.ts'
+import { tarArguments } from '../copy-tar.ts'
 import { unless } from './engine-error.ts'
 import { DEADLINE, type Engine } from './engine.ts'
 import { unframed } from './stream.ts'
@@ -77,12 +78,7 @@ function helperBody({ deployment, image, volume, act }: TarJob) {
   return {
     Image: image,
     Entrypoint: ['tar'],
-    Cmd: [
-      '-C',
-      '/volume',
-      '--numeric-owner',
-      ...(reads ? ['--format=posix', '-cf', '-', '.'] : ['-xpf', '-']),
-    ],
+    Cmd: tarArguments(act, '/volume'),
     User: '0:0',
     WorkingDir: '/',
     AttachStdin: !reads,

@@ -3,47 +3,23 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
-import type { BackendVolume } from '../../backend.ts'
+import type { BackendCopies } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { LABEL } from '../../names.ts'
-import { type EngineTls, parseDockerHost } from './connection.ts'
-import { createEngine, DEADLINE, type Engine } from './engine.ts'
+import { CHANGED_WHILE_READ } from '../copy-tar.ts'
+import { DEADLINE, type Engine } from './engine.ts'
 import { isOurs } from './states.ts'
 import { removeHelper, TarHelper } from './tar-helper.ts'
-import { listVolumes, notOurs, removeVolume, volumeLabels } from './volumes.ts'
+import { notOurs, removeVolume, volumeLabels } from './volumes.ts'
 
-export interface VolumeCopies {
-  /** Every workspace of the deployment. */
-  list(): Promise<BackendVolume[]>
-  /** True for any volume of this name, also of another owner. */
-  exists(name: string): Promise<boolean>
-  /** Its files as a tar stream, each as it is when it is read. Fails where tar does. */
-  read(name: string): AsyncIterable<Buffer>
-  /** Creates the volume and fills it from a tar stream. A failed one is removed again. */
-  write(volume: BackendVolume, tar: AsyncIterable<Uint8Array>): Promise<void>
-  /** Removes a volume of the deployment. Idempotent. */
-  remove(name: string): Promise<void>
-  /** Removes the helpers of a process that was killed. Only where no other process copies. */
-  removeLeftHelpers(): Promise<void>
-}
-
-/** Exit code of tar for a file that changed while it was read: the copy has it as it was. */
-const CHANGED_WHILE_READ = 1
-
-/** All methods reject with a `SandboxError`. */
-export function createVolumeCopies(options: {
-  deployment: string
-  dockerHost?: string
-  tls?: EngineTls
-  /** Any of our images: each has tar. */
-  image: string
-}): VolumeCopies {
-  const { deployment, image } = options
-  const engine = createEngine(parseDockerHost(options.dockerHost, options.tls))
-  const helper = (volume: string, act: 'read' | 'write'): Promise<TarHelper> =>
-    TarHelper.create(engine, { deployment, image, volume, act })
+/** `image` has tar, as each of ours. */
+export function createVolumeCopies(engine: Engine, deployment: string, image?: string): BackendCopies {
+  const helper = async (volume: string, act: 'read' | 'write'): Promise<TarHelper> => {
+    if (image === undefined)
+      throw new SandboxError('invalid_arguments', 'No image is set for containers that copy files.')
+    return TarHelper.create(engine, { deployment, image, volume, act })
+  }
   return {
-    list: () => listVolumes(engine, deployment),
     exists: async (name) => (await volumeLabels(engine, name)) !== undefined,
     async *read(name) {
       if ((await volumeLabels(engine, name)) === undefined)
@@ -64,7 +40,6 @@ export function createVolumeCopies(options: {
         throw error
       }
     },
-    remove: (name) => removeVolume(engine, deployment, name),
     removeLeftHelpers: () => removeLeftHelpers(engine, deployment),
   }
 }

@@ -76,6 +76,17 @@ export async function createKubernetesBackend(options: KubernetesBackendOptions)
       fingerprint: async (spec) => print(spec),
       volumes: claims,
       unreachable: async (id) => unreachable(access, await cache.list(), id),
+      copies: {
+        exists: async (name) => (await api.get(CLAIMS, name)) !== undefined,
+        // oxlint-disable-next-line require-yield
+        async *read() {
+          throw notCopied()
+        },
+        write: async () => {
+          throw notCopied()
+        },
+        removeLeftHelpers: async () => {},
+      },
       // Each home is a volume of its own, so none takes the space of another.
       hostDisk: async (): Promise<FreeSpace> => ({
         bytes: Number.POSITIVE_INFINITY,
@@ -89,6 +100,10 @@ export async function createKubernetesBackend(options: KubernetesBackendOptions)
       },
     },
   }
+}
+
+function notCopied(): SandboxError {
+  return new SandboxError('engine_unavailable', 'Homes on Kubernetes are not copied yet.')
 }
 
 async function unpausable(): Promise<never> {
