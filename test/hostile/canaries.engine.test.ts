@@ -19,7 +19,7 @@ import {
   textAnswer,
   toolCalls,
 } from '../../packages/ai-agent/test/support/fake-provider.ts'
-import { deploymentKeys } from '../../packages/ai-agent/src/people/keys.ts'
+import { deploymentKeys } from '../../packages/shared/src/node/deployment-keys.ts'
 import { sealingKeys, writeSealingKeys } from '../../packages/ai-agent/src/people/sealing-keys.ts'
 import { killGate, startGateProcess } from '../../packages/engine-gate/test/gate-process.ts'
 import { parseDockerHost } from '../../packages/sandbox/src/backends/docker/connection.ts'

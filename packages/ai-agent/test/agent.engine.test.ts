@@ -9,7 +9,7 @@ import { type GateProcess, killGate, startGateProcess } from '../../engine-gate/
 import { happened, outcomes } from './support/agent-fixture.ts'
 import { AgentFolder, connectTo } from './support/agent-process.ts'
 import { startFakeProvider, textAnswer, toolCalls } from './support/fake-provider.ts'
-import { deploymentKeys } from '../src/people/keys.ts'
+import { deploymentKeys } from '@sandlot/shared/node/deployment-keys'
 
 const YOLO = { _meta: { sandlot: { user: { id: 'u_ada' }, mode: 'yolo' } } }
 

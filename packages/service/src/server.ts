@@ -23,7 +23,7 @@ import {
 } from './http/connection-limits.ts'
 import { containOwnErrors, runFor } from './http/own-errors.ts'
 import { authorsOf } from './auth/agent-user.ts'
-import { ensureSecret, printOf } from '@sandlot/shared/node/secret-file'
+import { AGENT_TOKEN, type SERVICE_SECRETS, ensureSecret, printOf } from '@sandlot/shared/node/secret-file'
 import { isStillIn } from './auth/caller.ts'
 import { makeLimits } from './auth/limits.ts'
 import type { LimitRates } from './auth/limits.ts'
@@ -91,8 +91,10 @@ interface RunningService {
   close(): Promise<void>
 }
 
+type ServiceSecret = (typeof SERVICE_SECRETS)[number]
+
 /** In the folder of keys: what sign-ins are signed with. */
-const COOKIES = 'service-cookies'
+const COOKIES: ServiceSecret = 'service-cookies'
 
 /** Time that requests may take to finish when the service stops, in milliseconds. */
 const CLOSE_GRACE_MS = 3_000
@@ -112,7 +114,8 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
   })
   const undo: (() => Promise<void>)[] = [() => accounts.close()]
   try {
-    const secretOf = (name: string): Promise<string> => sharedSecret(keysFolder, name, accounts.services)
+    const secretOf = (name: ServiceSecret): Promise<string> =>
+      sharedSecret(keysFolder, name, accounts.services)
     await secretOf(COOKIES)
     const setup = await prepareSetup(accounts, keysFolder, isShared ? authSecret : undefined)
     const secrets = [
@@ -199,7 +202,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       at: isPostgres(config.sessions)
         ? {
             find: deps.replicas ?? (async () => (await sessions.reader()).replicas),
-            token: config.agentToken ?? (await ensureSecret(keysFolder, 'agent-token')),
+            token: config.agentToken ?? (await ensureSecret(keysFolder, AGENT_TOKEN)),
             otherwise: { url: config.agentUrl },
           }
         : { url: config.agentUrl },
@@ -357,7 +360,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
  * The secret of that name, made where there is none. Throws `StorageError` where it is not the one
  * that the database has been used with.
  */
-async function sharedSecret(folder: string, name: string, services: ServicesStore): Promise<string> {
+async function sharedSecret(folder: string, name: ServiceSecret, services: ServicesStore): Promise<string> {
   const secret = await ensureSecret(folder, name)
   if (await services.hasKey(name, printOf(secret))) return secret
   throw new StorageError(

@@ -7,7 +7,7 @@ import { KeyObject, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { Duplex } from 'node:stream'
-import { ensureSecret, secretsEqual } from '@sandlot/shared/node/secret-file'
+import { AGENT_TOKEN, ensureSecret, secretsEqual } from '@sandlot/shared/node/secret-file'
 import type { AgentAddress, AgentListen } from '../config/listen.ts'
 import type { Log } from '../log.ts'
 
@@ -42,7 +42,7 @@ const SAY_EVERY_MS = 60_000
 export async function openTransport({ listen, address, keysFolder }: TransportSettings): Promise<Transport> {
   if (listen === undefined) return { address, tls: undefined }
   const { host, port, advertised } = listen
-  const token = listen.token ?? (await ensureSecret(keysFolder, 'agent-token'))
+  const token = listen.token ?? (await ensureSecret(keysFolder, AGENT_TOKEN))
   const { certificate, key } = await makeCertificate()
   return {
     address: { url: `wss://${advertised}/acp`, certificate },

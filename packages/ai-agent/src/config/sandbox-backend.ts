@@ -10,7 +10,7 @@ import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import { countAwake, listWorkspaces } from '@sandlot/sandbox/controller/workspaces'
 import { type Sandboxes, type SandboxesOptions, createSandboxes } from '@sandlot/sandbox/sandboxes'
 import type { AgentConfig } from './config.ts'
-import type { DeploymentKeys } from '../people/keys.ts'
+import type { DeploymentKeys } from '@sandlot/shared/node/deployment-keys'
 import type { Log } from '../log.ts'
 
 /** The output of `make -C docker/sandbox`; only for `local-process`. */

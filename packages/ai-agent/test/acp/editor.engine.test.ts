@@ -18,7 +18,7 @@ import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { AgentFolder, type AgentProcess } from '../support/agent-process.ts'
 import { type FakeProvider, startFakeProvider, textAnswer, toolCalls } from '../support/fake-provider.ts'
-import { deploymentKeys } from '../../src/people/keys.ts'
+import { deploymentKeys } from '@sandlot/shared/node/deployment-keys'
 
 let provider: FakeProvider
 let folder: AgentFolder

@@ -9,7 +9,7 @@ import { openSessionStore } from '@sandlot/storage/store/open'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { LOCAL_PROCESS, nodeEnvironment } from '../../../../test/config.ts'
 import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts'
-import { deploymentKeys } from '../../src/people/keys.ts'
+import { deploymentKeys } from '@sandlot/shared/node/deployment-keys'
 
 const program = join(import.meta.dirname, '../../src/agent/sandboxes.ts')
 

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { isNotOwner } from '@sandlot/storage/storage-error'
 import { openSessionStore } from '@sandlot/storage/store/open'
-import { deploymentKeys } from '../../src/people/keys.ts'
+import { deploymentKeys } from '@sandlot/shared/node/deployment-keys'
 import { openReplica } from '../../src/replicas/open-replica.ts'
 
 export interface BusyReplica {

@@ -15,7 +15,7 @@ import { describeOnPostgres } from '../../../storage/test/support/on-postgres.ts
 import { openReplica } from '../../src/replicas/open-replica.ts'
 import { sharedEngine } from '../../src/replicas/ownership.ts'
 import type { ReplicaTimes } from '../../src/replicas/replica.ts'
-import { deploymentKeys } from '../../src/people/keys.ts'
+import { deploymentKeys } from '@sandlot/shared/node/deployment-keys'
 import { happened } from '../support/agent-fixture.ts'
 import { AgentFolder, type AgentProcess, type SocketClient, connectTo } from '../support/agent-process.ts'
 import {

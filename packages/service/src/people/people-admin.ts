@@ -21,7 +21,7 @@ import { userOf } from '../auth/agent-user.ts'
 import { type ServiceConfig, readServiceConfig } from '../config.ts'
 import { notifyServices } from '../peers/peer-services.ts'
 import type { EndedForSockets } from '../socket/sockets.ts'
-import { ensureSecret } from '@sandlot/shared/node/secret-file'
+import { AGENT_TOKEN, ensureSecret } from '@sandlot/shared/node/secret-file'
 
 type Answer =
   | ({ did: 'list' } & UserList)
@@ -141,7 +141,7 @@ async function agentPlace({
   const reader = await openSessionReader(sessions)
   try {
     const living = (await reader.replicas.list()).find((replica) => replica.living)
-    const token = agentToken ?? (await ensureSecret(keysFolder, 'agent-token'))
+    const token = agentToken ?? (await ensureSecret(keysFolder, AGENT_TOKEN))
     return living === undefined ? { url: agentUrl } : { ...living, token }
   } finally {
     await reader.close()

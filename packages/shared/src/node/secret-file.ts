@@ -8,6 +8,11 @@ import { randomText } from '../base/ids.ts'
 
 const SECRET_CHARS = 50
 
+/** Secrets of services, the same for all that share a database. */
+export const SERVICE_SECRETS = ['service-cookies', 'push', 'previews', 'alerts'] as const
+/** The secret with which services sign in at agents on other hosts. */
+export const AGENT_TOKEN = 'agent-token'
+
 /**
  * The absolute path of the keys folder, which contains `key`. Reports a problem if the folder in
  * `set` lacks it while the data folder has it: a new key could not open existing data.

@@ -5,9 +5,9 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { randomText } from '@sandlot/shared/base/ids'
+import { randomText } from '../base/ids.ts'
 import { z } from 'zod'
-import { hasCode } from '@sandlot/shared/base/errors'
+import { hasCode } from '../base/errors.ts'
 
 export interface DeploymentKeys {
   /** Part of the names of containers and volumes. */
