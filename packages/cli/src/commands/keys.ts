@@ -1,7 +1,11 @@
-import { join } from 'node:path'
+import { copyFile, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { hasCode } from '@sandlot/shared/base/errors'
+import { deploymentKeys } from '@sandlot/shared/node/deployment-keys'
+import { AGENT_TOKEN, ensureSecret, SERVICE_SECRETS } from '@sandlot/shared/node/secret-file'
 import { z } from 'zod'
 import { childEnvironment } from '../processes/child-env.ts'
-import type { Command } from '../context.ts'
+import type { Command, Context } from '../context.ts'
 import { noDeployment, requireDeployment } from '../deployment/deployment.ts'
 import { findBuilt } from '../programs/find-program.ts'
 import { run } from '../programs/run.ts'
@@ -20,12 +24,48 @@ const answer = z.discriminatedUnion('rotated', [
 /** Its exit code when nothing was changed; the answer has the reason. */
 const NOTHING_CHANGED = 3
 
-/** `keys rotate`: seals every secret of every user with a new key. */
-export const keys: Command = async ({ config, args, print }) => {
-  if (args.length !== 1 || args[0] !== 'rotate') {
-    print('Usage: ./sandlot keys rotate')
-    return 2
+/** `rotate` seals every secret of every user with a new key; `new` makes keys for a cluster. */
+export const keys: Command = async (context) => {
+  const [act, folder = 'sandlot-keys', ...rest] = context.args
+  if (act === 'rotate' && context.args.length === 1) return rotate(context)
+  if (act === 'new' && rest.length === 0) return makeFolders(resolve(folder), context)
+  context.print('Usage: ./sandlot keys rotate\n       ./sandlot keys new [FOLDER]')
+  return 2
+}
+
+/**
+ * Makes `folder` with the keys of agents and those of services, or nothing.
+ * @throws StepError where it is there already: new keys open nothing that old ones have sealed.
+ */
+async function makeFolders(folder: string, { print, steps }: Pick<Context, 'print' | 'steps'>) {
+  await mkdir(dirname(folder), { recursive: true })
+  const draft = await mkdtemp(`${folder}-`)
+  try {
+    const [agent, service] = [join(draft, 'agent'), join(draft, 'service')]
+    deploymentKeys(agent)
+    for (const name of SERVICE_SECRETS) await ensureSecret(service, name)
+    await ensureSecret(agent, AGENT_TOKEN)
+    await copyFile(join(agent, AGENT_TOKEN), join(service, AGENT_TOKEN))
+    await rename(draft, folder)
+  } catch (error) {
+    await rm(draft, { recursive: true })
+    if (!['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].some((code) => hasCode(error, code))) throw error
+    throw new StepError(
+      `${folder} is not empty; nothing was changed.`,
+      'Name another folder: ./sandlot keys new FOLDER. New keys open nothing that a Sandlot has stored with its own.',
+    )
   }
+  steps.note(
+    `Keys of a new Sandlot are in ${folder}. Keep a copy: without them no home and no secret can be opened.`,
+  )
+  for (const part of ['agent', 'service'])
+    print(
+      `kubectl --namespace sandlot create secret generic sandlot-${part}-keys --from-file='${join(folder, part)}'`,
+    )
+  return 0
+}
+
+async function rotate({ config, print }: Context): Promise<number> {
   requireDeployment(config)
   const program = findBuilt(config, 'ai-agent', 'agent', 'keys.js')
   const printed = await run(process.execPath, [program, 'rotate'], {

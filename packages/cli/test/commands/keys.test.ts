@@ -1,6 +1,7 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { deploymentKeys } from '@sandlot/shared/node/deployment-keys'
 import { expect, test } from 'vitest'
 import { keys, reportResult } from '../../src/commands/keys.ts'
 import { people } from '../../src/commands/people.ts'
@@ -63,6 +64,54 @@ test('of several agents those that run are named', () => {
     ],
     code: 1,
   })
+})
+
+test('new keys are those that agents and services read, and never replace others', async () => {
+  const parent = mkdtempSync(join(tmpdir(), 'sandlot-new-keys-'))
+  const folder = join(parent, 'not yet', 'keys')
+  const printed: string[] = []
+  const make = (): ReturnType<Command> =>
+    keys({
+      config: parseCliConfig({}),
+      args: ['new', folder],
+      steps: createSteps({ write: () => undefined, live: false }),
+      print: (line) => void printed.push(line),
+    })
+  try {
+    expect(await make()).toBe(0)
+    const files = () =>
+      readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ parentPath, name }) => join(parentPath, name))
+        .toSorted()
+    const texts = (): string[] => files().map((file) => readFileSync(file, 'utf8'))
+    expect(files().map((file) => file.slice(folder.length + 1))).toEqual([
+      'agent/agent-token',
+      'agent/deployment.json',
+      'service/agent-token',
+      'service/alerts',
+      'service/previews',
+      'service/push',
+      'service/service-cookies',
+    ])
+    expect(files().map((file) => statSync(file).mode & 0o777)).toEqual(files().map(() => 0o600))
+    expect(new Set(texts()).size).toBe(6)
+    const before = texts()
+    expect(readFileSync(join(folder, 'agent', 'agent-token'), 'utf8')).toBe(
+      readFileSync(join(folder, 'service', 'agent-token'), 'utf8'),
+    )
+    expect(deploymentKeys(join(folder, 'agent')).key).toHaveLength(32)
+    expect(printed).toEqual([
+      `kubectl --namespace sandlot create secret generic sandlot-agent-keys --from-file='${folder}/agent'`,
+      `kubectl --namespace sandlot create secret generic sandlot-service-keys --from-file='${folder}/service'`,
+    ])
+
+    await expect(make()).rejects.toThrow(`${folder} is not empty; nothing was changed.`)
+    expect(texts()).toEqual(before)
+    expect(readdirSync(join(parent, 'not yet'))).toEqual(['keys'])
+  } finally {
+    rmSync(parent, { recursive: true })
+  }
 })
 
 test.each<[string, Command, string[]]>([
