@@ -1,6 +1,7 @@
 import { acp } from './commands/acp.ts'
 import { backup } from './commands/backup.ts'
 import { bench } from './commands/bench.ts'
+import { bundle } from './commands/bundle.ts'
 import { dev } from './commands/dev.ts'
 import { doctor } from './commands/doctor.ts'
 import { down } from './commands/down.ts'
@@ -96,8 +97,9 @@ export const COMMANDS: Record<string, Listed> = {
   },
   keys: {
     run: keys,
-    usage: 'keys rotate',
-    summary: 'replace the key that encrypts users’ secrets; Sandlot must not be running',
+    usage: 'keys rotate|new',
+    summary:
+      'replace the key that encrypts users’ secrets; Sandlot must not be running (new: keys for a cluster, docs/kubernetes.md)',
     stdout: 'data',
   },
   backup: {
@@ -119,6 +121,11 @@ export const COMMANDS: Record<string, Listed> = {
     run: upgrade,
     usage: 'upgrade [VERSION]',
     summary: 'back up, switch to the new version and check it; roll back with all data if it does not start',
+  },
+  bundle: {
+    run: bundle,
+    usage: 'bundle [FILE]',
+    summary: 'pack images and Helm chart into one file, for a cluster without a network (docs/kubernetes.md)',
   },
   tools: {
     run: tools,
