@@ -1,6 +1,7 @@
 /**
- * The backup process: `backup [--to DIR]`, `restore FILE [--unauthenticated]`, `migrate`, or
- * `scheduled` for `up` and compose. Prints one line of JSON, and a log for `scheduled`.
+ * The backup process: `backup [--to DIR]`, `restore FILE [--unauthenticated]`, `migrate`,
+ * `scheduled` for `up` and compose, or `once` for a schedule of others. Prints one line of JSON, and
+ * a log for `scheduled`.
  */
 import { spawnSync } from 'node:child_process'
 import { setPriority } from 'node:os'
@@ -52,6 +53,8 @@ async function main(): Promise<Answer | undefined> {
   const say = (part: string): void => void process.stderr.write(`  … ${part}\n`)
   lowerPriority()
   if (act === 'backup') return { did: 'backup', ...(await backup(config, say)) }
+  if (act === 'once')
+    return { did: 'backup', ...(await backup(config, say, 'schedule', () => prune(config))) }
   if (act === 'scheduled') return scheduled(config)
   if (act === 'migrate') {
     if (config.postgres === undefined) throw new Error('DATABASE_URL is not set.')
@@ -126,12 +129,17 @@ async function backup(
   })
 }
 
+/** Removes all but the newest. Returns their names. */
+function prune({ data, postgres, keys, folder, keep }: Config): string[] {
+  return removeOld(folder, deploymentOf(data, postgres === undefined, keys), keep)
+}
+
 /** Runs until a signal. */
 async function scheduled(config: Config): Promise<undefined> {
   const ended = new AbortController()
   const { signal } = ended
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => ended.abort())
-  const { everyMs, data, postgres, folder, keep } = config
+  const { everyMs, data } = config
   try {
     recordSettings(recordOf(config, 'schedule'))
   } catch (error) {
@@ -147,10 +155,10 @@ async function scheduled(config: Config): Promise<undefined> {
   const make = async (): Promise<void> => {
     try {
       let removed: string[] = []
-      const prune = (): void => {
-        removed = removeOld(folder, deploymentOf(data, postgres === undefined, config.keys), keep)
+      const keepNewest = (): void => {
+        removed = prune(config)
       }
-      const made = await backup(config, () => checkNotStopped(signal), 'schedule', prune)
+      const made = await backup(config, () => checkNotStopped(signal), 'schedule', keepNewest)
       const { file, bytes, workspaces } = made
       log('info', 'backup made and verified', { file, bytes, workspaces, removed })
     } catch (error) {

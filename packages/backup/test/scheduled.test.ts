@@ -16,10 +16,9 @@ beforeEach(async () => {
   await makeDeployment(data)
 })
 
-/** Its first line of log, after which it is ended. */
-async function firstLine(settings: Record<string, string>): Promise<Record<string, unknown>> {
+function start(act: string, settings: Record<string, string>) {
   const program = new URL('../src/main.ts', import.meta.url).pathname
-  const child = spawn(process.execPath, ['--conditions=sandlot-source', program, 'scheduled'], {
+  const child = spawn(process.execPath, ['--conditions=sandlot-source', program, act], {
     env: {
       ...nodeEnvironment(),
       PATH: '/usr/bin:/bin',
@@ -32,19 +31,34 @@ async function firstLine(settings: Record<string, string>): Promise<Record<strin
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit')
-  const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+  const line = once(createInterface({ input: child.stdout }), 'line').then(
+    ([text]) => JSON.parse(text as string) as Record<string, unknown>,
+  )
+  return { child, line, ended }
+}
+
+/** Its first line of log, after which it is ended. */
+async function firstLine(settings: Record<string, string>): Promise<Record<string, unknown>> {
+  const { child, line, ended } = start('scheduled', settings)
+  await line
   child.kill('SIGTERM')
   expect(await ended).toEqual([0, null])
-  return JSON.parse(line) as Record<string, unknown>
+  return line
+}
+
+/** Two that were made before. Returns their names. */
+function earlier(folder: string): string[] {
+  mkdirSync(folder)
+  const old = ['20200101', '20200102'].map((day) => `sandlot-${DEPLOYMENT}-${day}T000000Z.tar`)
+  for (const name of old) writeFileSync(join(folder, name), '')
+  return old
 }
 
 const status = () => backupStatus.parse(JSON.parse(readFileSync(join(data, 'backup-status.json'), 'utf8')))
 
 test('one is made at once where none was ever made, and the newest are kept', async () => {
   const folder = join(data, 'backups')
-  mkdirSync(folder)
-  const old = ['20200101', '20200102'].map((day) => `sandlot-${DEPLOYMENT}-${day}T000000Z.tar`)
-  for (const name of old) writeFileSync(join(folder, name), '')
+  const old = earlier(folder)
   const line = await firstLine({ SANDLOT_BACKUP_PASSPHRASE: 'correct horse battery' })
   expect(line).toMatchObject({ level: 30, removed: old.slice(0, 1), workspaces: 0 })
   expect(readdirSync(folder)).toEqual([old[1], String(line['file']).slice(folder.length + 1)])
@@ -59,6 +73,18 @@ test('one is made at once where none was ever made, and the newest are kept', as
   ])
   // With compose the service reads it, as another user of the same group.
   expect(statSync(join(data, 'backup-status.json')).mode & 0o777).toBe(0o640)
+})
+
+test('for a schedule of others one is made, the newest are kept, and the exit code says if it was', async () => {
+  const folder = join(data, 'backups')
+  const old = earlier(folder)
+  const made = start('once', { SANDLOT_BACKUP_PASSPHRASE: 'correct horse battery' })
+  const { file } = await made.line
+  expect(await made.ended).toEqual([0, null])
+  expect(readdirSync(folder)).toEqual([old[1], String(file).slice(folder.length + 1)])
+  const failed = start('once', {})
+  expect(await failed.line).toMatchObject({ did: 'nothing', code: 'no_passphrase' })
+  expect(await failed.ended).toEqual([3, null])
 })
 
 test('without a passphrase none is made, and the record says so', async () => {
