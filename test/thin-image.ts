@@ -4,7 +4,7 @@
  * compose file.
  */
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { read, ROOT } from './source-files.ts'
@@ -30,12 +30,15 @@ const COPIES = [
   { line: 'COPY --from=build /out/ /app/', source: 'out', target: '/app' },
 ]
 
-/** The stage `sandlot` of the real Dockerfile, without what it copies. */
-export function thinDockerfile(): string {
+/** The stage `sandlot` of the real Dockerfile, without what it copies, or with it from the context. */
+export function thinDockerfile({ copies = false } = {}): string {
   const last = /^FROM base AS sandlot$(.*?)^# --- backup:/ms.exec(read('docker/Dockerfile').text)?.[1]
   if (last === undefined) throw new Error('docker/Dockerfile has no stage sandlot')
-  const stage = COPIES.reduce((text, { line }) => text.replace(`${line}\n`, ''), last)
-  if (stage.includes('COPY')) throw new Error('docker/Dockerfile copies more than it used to')
+  const stage = COPIES.reduce(
+    (text, { line, source, target }) => text.replace(`${line}\n`, copies ? `COPY ${source} ${target}\n` : ''),
+    last,
+  )
+  if (!copies && stage.includes('COPY')) throw new Error('docker/Dockerfile copies more than it used to')
   return `ARG BASE\nFROM \${BASE}\n${stage}`
 }
 
@@ -44,6 +47,29 @@ export function thinDockerfile(): string {
  * what docker said.
  */
 export async function buildThinImage(tag: string, base: string, folder: string): Promise<string[]> {
+  await collect(folder)
+  await build(tag, base, folder, thinDockerfile())
+  return COPIES.map(({ source, target }) => `${join(folder, source)}:${target}:ro`)
+}
+
+/** The same with everything in it, for an engine that cannot mount `folder`. */
+export async function buildWholeImage(tag: string, base: string, folder: string): Promise<void> {
+  await collect(folder)
+  await build(tag, base, folder, thinDockerfile({ copies: true }))
+}
+
+async function build(tag: string, base: string, folder: string, dockerfile: string): Promise<void> {
+  writeFileSync(join(folder, 'Dockerfile'), dockerfile)
+  const thin = dockerfile.includes('COPY') ? [] : COPIES.map(({ source }) => source)
+  writeFileSync(join(folder, '.dockerignore'), thin.join('\n'))
+  await run('docker', ['build', '--network', 'none', '--build-arg', `BASE=${base}`, '-t', tag, folder], {
+    env: { ...process.env, DOCKER_BUILDKIT: '0' },
+    maxBuffer: 2 ** 26,
+  })
+}
+
+/** Puts what the image copies into `folder`. */
+async function collect(folder: string): Promise<void> {
   if (!existsSync(join(ROOT, 'packages/web/dist'))) throw new Error('nothing is built; run ./sandlot up once')
   const pnpm = (JSON.parse(read('package.json').text) as { packageManager: string }).packageManager
   const deploy = async ([name, place]: [string, string]): Promise<void> => {
@@ -68,12 +94,4 @@ export async function buildThinImage(tag: string, base: string, folder: string):
   ])
     cpSync(join(ROOT, file), join(folder, 'out', file.split('/').at(-1) ?? file))
   cpSync(realpathSync(process.execPath), join(folder, 'node'))
-  const context = join(folder, 'context')
-  mkdirSync(context)
-  writeFileSync(join(context, 'Dockerfile'), thinDockerfile())
-  await run('docker', ['build', '--network', 'none', '--build-arg', `BASE=${base}`, '-t', tag, context], {
-    env: { ...process.env, DOCKER_BUILDKIT: '0' },
-    maxBuffer: 2 ** 26,
-  })
-  return COPIES.map(({ source, target }) => `${join(folder, source)}:${target}:ro`)
 }

@@ -50,8 +50,8 @@ export interface OwnCluster extends Cluster {
   agentServer(agent: 1 | 2): string
   /** Drops what an agent and the API server send each other, or lets it through. */
   cutAgent(agent: 1 | 2, cut: boolean): Promise<void>
-  /** Takes an image from Docker into both nodes. Resolves to its reference by digest. */
-  loadImage(image: string): Promise<string>
+  /** Takes the images of a file of `./sandlot bundle` into both nodes. */
+  loadImages(archive: string): Promise<void>
 }
 
 /** The cluster in this folder, which {@link startCluster} started. */
@@ -95,19 +95,11 @@ export function openCluster(folder: string): OwnCluster {
       const chain = `chain input { type filter hook input priority 0; ip daddr ${agentAddress(agent)} drop; ip saddr ${agentAddress(agent)} drop; }\n`
       await control('nft', `table inet ${table} { ${chain} }`)
     },
-    async loadImage(name) {
-      const script = `set -euo pipefail; images() { ctr --address "$2" --namespace k8s.io images "\${@:3}"; }
-docker save "$1" | images "$@" import - >&2
-reference=localhost/\${1%:*}@$(images "$@" ls "name==docker.io/$1" | awk 'NR == 2 { print $3 }')
-images "$@" tag --force "docker.io/$1" "$reference" >&2
-echo "$reference"`
-      const references: string[] = []
+    async loadImages(archive) {
       for (const node of NODES) {
         const socket = `/proc/${partPid(facts, `mounts${node}`)}/root${SOCKET}`
-        const { stdout } = await run('bash', ['-c', script, 'bash', name, socket])
-        references.push(stdout.trim())
+        await run('ctr', ['--address', socket, '--namespace', 'k8s.io', 'images', 'import', archive])
       }
-      return references[0] ?? ''
     },
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The backup process: `backup [--to DIR]`, `restore FILE [--unauthenticated]`, `migrate`,
- * `scheduled` for `up` and compose, or `once` for a schedule of others. Prints one line of JSON, and
- * a log for `scheduled`.
+ * `scheduled` for `up` and compose, or `once` for a schedule of others. Prints one line of JSON,
+ * and a log for `scheduled`.
  */
 import { spawnSync } from 'node:child_process'
 import { setPriority } from 'node:os'

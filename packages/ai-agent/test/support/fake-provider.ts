@@ -1,5 +1,5 @@
 /**
- * A model provider for tests: a real HTTP server on 127.0.0.1 that plays a script of Chat Completions answers, byte for
+ * A model provider for tests: a real HTTP server that plays a script of Chat Completions answers, byte for
  * byte, and records what it was asked. Standalone (Node only). When its script runs out it answers 400 with a message
  * that says so, and `close()` rejects.
  *
@@ -79,7 +79,11 @@ export interface FakeProvider {
   close(): Promise<void>
 }
 
-export async function startFakeProvider(script: readonly Scripted[] = []): Promise<FakeProvider> {
+/** `host`: the address of this machine on which it listens; agents elsewhere need one that leads here. */
+export async function startFakeProvider(
+  script: readonly Scripted[] = [],
+  host = '127.0.0.1',
+): Promise<FakeProvider> {
   const answers = [...script]
   const requests: RecordedRequest[] = []
   const titleRequests: RecordedRequest[] = []
@@ -127,11 +131,11 @@ export async function startFakeProvider(script: readonly Scripted[] = []): Promi
   }
 
   await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve)
+    server.listen(0, host, resolve)
   })
   const { port } = server.address() as AddressInfo
   return {
-    baseUrl: `http://127.0.0.1:${port}/v1`,
+    baseUrl: `http://${host}:${port}/v1`,
     requests,
     titleRequests,
     titles,
