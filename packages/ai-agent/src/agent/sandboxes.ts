@@ -21,8 +21,8 @@ import { builtinTools } from '../tools/builtin/index.ts'
 import { whileNoAgentRuns } from './while-no-agent-runs.ts'
 
 /**
- * `list`, `ownerless`, `prune <volume…>`, `purge`, or `agents`: which of several live. What it
- * answers is what the launcher reads.
+ * `list`, `ownerless`, `prune <volume…>`, `stop`: all that run, `purge`, or `agents`: which of
+ * several live. What it answers is what the launcher reads.
  */
 async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
@@ -38,6 +38,7 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
     const running = purged.running.length === 0 ? '' : ` (${purged.running.join(', ')})`
     throw new Error(`Sandlot is running${running}. Stop it with ./sandlot down first.`)
   }
+  if (act === 'stop') return withBackend(config, ({ backend }) => stopAll(backend))
   if (act === 'prune')
     return withStore(await open(), ({ ledger }) =>
       withBackend(config, (own) => pruneVolumes(names, { ...own, ledger })),
@@ -53,6 +54,13 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
       throw new Error(`There is nothing to do called "${act}".`)
     })
   })
+}
+
+/** Resolves with the names of those that ran. */
+async function stopAll(backend: RemovalOptions['backend']): Promise<string[]> {
+  const running = (await backend.list({})).filter(({ state }) => state === 'running')
+  await Promise.all(running.map(({ id }) => backend.stop(id)))
+  return running.map(({ name }) => name)
 }
 
 async function withStore<S extends { close(): Promise<void> }, T>(

@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs'
 import { failed, type Finding, ok, unknown } from '@sandlot/shared/base/finding'
 import { judgeGate, judgeIsolation, judgeOwnerless, OWNERLESS } from '@sandlot/sandbox/doctor/deployment'
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
+import { examineKubernetes } from '@sandlot/sandbox/doctor/cluster'
+import { kubernetesVariables, readKubernetes } from '@sandlot/sandbox/backends/kubernetes/settings'
 import { SANDBOX_IMAGE } from '@sandlot/sandbox/controller/images'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
-import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
+import { imageProblem, SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { z } from 'zod'
 import { recordFile } from '../processes/children.ts'
@@ -19,27 +21,32 @@ import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-se
 
 /** Checks the engine, its host, and a sandbox created for the purpose. */
 export async function sandboxes(config: CliConfig): Promise<Finding[]> {
-  const { isolates, needsEngine } = SANDBOX_BACKENDS[config.backend]
+  const { isolates, manyHosts, needsEngine } = SANDBOX_BACKENDS[config.backend]
   return [
     ...(isolates ? [] : [judgeIsolation(config.backend)]),
     ...(needsEngine ? [gate(config)] : []),
     await ownerless(config),
-    ...(needsEngine ? await configuredSandbox(config) : []),
+    ...(needsEngine || manyHosts ? await configuredSandbox(config, manyHosts) : []),
   ]
 }
 
 /** Checks a sandbox with the settings of this deployment, not with the defaults. */
-async function configuredSandbox(config: CliConfig): Promise<Finding[]> {
+async function configuredSandbox(config: CliConfig, manyHosts: boolean): Promise<Finding[]> {
   const [id, name] = ['settings', 'Settings of sandboxes']
   const problems: string[] = []
   const settings = orProblems(() => readSandboxSettings(config.environment), problems)
   const engine = orProblems(() => engineOf(config), problems)
-  if (settings === undefined || engine === undefined) {
+  const noImage = imageProblem(config.backend, config.sandboxImage)
+  if (noImage !== undefined) problems.push(noImage)
+  if (noImage !== undefined || settings === undefined || engine === undefined) {
     const fix = 'Correct them in .env or in the environment; docs/settings.md lists the permitted values.'
     return [failed('must', id, name, problems.join('; '), fix)]
   }
   const image = config.sandboxImage ?? SANDBOX_IMAGE
-  return [ok('must', id, name, 'consistent'), ...(await examineMachine({ ...settings, ...engine, image }))]
+  const examined = manyHosts
+    ? examineKubernetes({ ...settings, image, attack: true })
+    : examineMachine({ ...settings, ...engine, image })
+  return [ok('must', id, name, 'consistent'), ...(await examined)]
 }
 
 /** The result of `read`. The problems of a `ConfigError` are added to `problems` instead. */
@@ -100,6 +107,7 @@ async function ownerless(config: CliConfig): Promise<Finding> {
 
 const schema = z.object({
   ...limitVariables(wholeNumber),
+  ...kubernetesVariables(wholeNumber),
   SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
   SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
 })
@@ -110,6 +118,7 @@ interface SandboxSettings {
   profile: SandboxProfile
   /** Absent: the engine's own. */
   runtime?: string
+  kubernetes: ReturnType<typeof readKubernetes>
 }
 
 /** @throws ConfigError with every problem at once. */
@@ -122,5 +131,6 @@ function readSandboxSettings(environment: Environment): SandboxSettings {
     limits,
     profile: read.SANDLOT_SANDBOX_PROFILE,
     runtime: read.SANDLOT_SANDBOX_RUNTIME,
+    kubernetes: readKubernetes(read, environment),
   }
 }

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { ConfigError } from '@sandlot/shared/config'
+import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { z } from 'zod'
 import { engineOf } from '../config.ts'
 import { askEngine } from '../setup/engine.ts'
@@ -130,7 +131,8 @@ async function endWaitingPrompts({ config, steps }: Context): Promise<void> {
  * Stops containers that outlive their agent, which was killed or had no engine. Workspaces are
  * kept. Rejects with a `SandboxError`.
  */
-async function stopLeftSandboxes({ config, steps }: Context): Promise<void> {
+async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config' | 'steps'>): Promise<void> {
+  if (SANDBOX_BACKENDS[config.backend].manyHosts) return stopOnCluster({ config, steps })
   if (!needsGate(config)) return
   try {
     if ((await askEngine(config)) instanceof Error) return
@@ -150,4 +152,10 @@ async function stopLeftSandboxes({ config, steps }: Context): Promise<void> {
   } finally {
     await backend.inventory.close()
   }
+}
+
+async function stopOnCluster(context: Pick<Context, 'config' | 'steps'>): Promise<void> {
+  const left = z.array(z.string()).parse(await sandboxAdmin(['stop'], context))
+  if (left.length > 0)
+    context.steps.note(`Stopped ${left.length} sandboxes of an earlier run; workspaces are kept.`)
 }

@@ -56,7 +56,13 @@ export interface KubernetesApi {
     selection: Selection,
     signal?: AbortSignal,
   ): Promise<ObjectList<T>>
-  create<T extends KubernetesObject>(resource: Resource<T>, object: T, signal?: AbortSignal): Promise<T>
+  /** `dryRun`: admitted and answered, and not made. */
+  create<T extends KubernetesObject>(
+    resource: Resource<T>,
+    object: T,
+    signal?: AbortSignal,
+    dryRun?: boolean,
+  ): Promise<T>
   /** Rejects with an error whose `outrun` is true where a `test` fails. */
   patch<T extends KubernetesObject>(
     resource: Resource<T>,
@@ -115,9 +121,10 @@ export function createApi(access: ClusterAccess): KubernetesApi {
       return absentIf404(call({ method: 'GET', path: path(resource, name), doing }, signal))
     },
     list: (resource, selection, signal) => listAll(transport, path(resource), resource, selection, signal),
-    create(resource, object, signal) {
+    create(resource, object, signal, dryRun = false) {
       const doing = `create the ${resource.singular} ${object.metadata.name}`
-      return call({ method: 'POST', path: path(resource), body: object, doing }, signal)
+      const query = dryRun ? { dryRun: 'All' } : {}
+      return call({ method: 'POST', path: path(resource), query, body: object, doing }, signal)
     },
     patch(resource, name, operations, signal) {
       const doing = `change the ${resource.singular} ${name}`
