@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 import { testCluster } from '../../../../test/cluster/cluster.ts'
 import type { SandboxBackend, SandboxSpec } from '../../src/backend.ts'
@@ -6,6 +9,8 @@ import {
   createKubernetesBackend,
   type KubernetesBackendOptions,
 } from '../../src/backends/kubernetes/backend.ts'
+import { createFileLedger } from '../../src/controller/file-ledger.ts'
+import { createSandboxes, type Sandboxes, type SandboxesOptions } from '../../src/controller/sandboxes.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import { claimedName, newSlotName, ownerTag, poolName } from '../../src/names.ts'
 
@@ -18,6 +23,8 @@ export interface KubernetesFixture {
   backend: SandboxBackend
   /** Another controller’s, with caches of its own. */
   another(change?: Partial<KubernetesBackendOptions>): Promise<SandboxBackend>
+  /** A controller over the same deployment and ledger; every call is another controller. */
+  controller(change?: Partial<SandboxesOptions>): Sandboxes
   /** A spec of this deployment with a slot of its own. */
   spec(change?: Partial<SandboxSpec>): SandboxSpec
   /** Runs kubectl in the namespace. */
@@ -48,13 +55,29 @@ export async function kubernetesFixture(): Promise<KubernetesFixture> {
     opened.push(made)
     return made
   }
+  const folder = await mkdtemp(join(tmpdir(), 'sandlot-kubernetes-'))
+  const ledger = createFileLedger(join(folder, 'ledger.json'))
+  const controllers: Sandboxes[] = []
+  const backend = await another()
   return {
     deployment,
     deploymentKey,
     namespace,
     image: cluster.image,
-    backend: await another(),
+    backend,
     another,
+    controller(change = {}) {
+      const made = createSandboxes({
+        backend,
+        ledger,
+        deploymentKey,
+        deploymentId: deployment,
+        image: cluster.image,
+        ...change,
+      })
+      controllers.push(made)
+      return made
+    },
     spec(change = {}) {
       const slot = newSlotName()
       return {
@@ -70,9 +93,11 @@ export async function kubernetesFixture(): Promise<KubernetesFixture> {
     },
     kubectl: (...args) => cluster.kubectl('--namespace', namespace, ...args),
     async dispose() {
+      for (const controller of controllers) await controller.close()
       for (const backend of opened) await backend.inventory.close()
       await apply('delete', 'namespace', namespace, '--wait=false')
       await apply('delete', 'priorityclass', `${namespace}-warm`)
+      await rm(folder, { recursive: true, force: true })
     },
   }
 }
