@@ -68,6 +68,8 @@ export async function writeArchive(path: string): Promise<ArchiveWriter> {
     },
     async seal() {
       await write(Buffer.alloc(2 * BLOCK), end)
+      // A failed attempt to add an entry may have been longer.
+      await file.truncate(end + 2 * BLOCK)
       await file.sync()
       await close()
     },

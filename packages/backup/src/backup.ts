@@ -1,8 +1,10 @@
 /** Makes a backup while Sandlot runs. */
 import { createReadStream, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { SandboxBackend } from '@sandlot/sandbox/backend'
+import { SandboxError } from '@sandlot/sandbox/errors'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { copyTogether } from '@sandlot/storage/database/copy-together'
 import { lockFile } from '@sandlot/storage/database/lock'
@@ -44,6 +46,9 @@ export interface MadeBackup {
   bytes: number
   workspaces: number
 }
+
+const RETRIES = 2
+const RETRY_MS = 5_000
 
 const NAMES: readonly DatabaseName[] = ['sessions.db', 'accounts.db']
 
@@ -162,12 +167,24 @@ async function addWorkspaces(archive: ArchiveWriter, options: Making): Promise<P
     const all = await volumes.list()
     for (const [place, volume] of all.entries()) {
       options.doing(`workspace ${place + 1} of ${all.length}`)
-      const added = await add(archive, `workspaces/${volume.name}.tar.zst`, copies.read(volume.name))
+      const name = `workspaces/${volume.name}.tar.zst`
+      const added = await untilReached(() => add(archive, name, copies.read(volume.name)))
       parts.push({ ...added, kind: 'workspace', volume })
     }
     return parts
   } finally {
     await inventory.close()
+  }
+}
+
+/** Again where the connection to the engine broke. Of a failed attempt nothing stays. */
+async function untilReached<T>(attempt: () => Promise<T>, left = RETRIES): Promise<T> {
+  try {
+    return await attempt()
+  } catch (error) {
+    if (left === 0 || !(error instanceof SandboxError && error.unreachable)) throw error
+    await sleep(RETRY_MS)
+    return untilReached(attempt, left - 1)
   }
 }
 

@@ -3,10 +3,16 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
+import { kubernetesVariables, readKubernetes } from '@sandlot/sandbox/backends/kubernetes/settings'
+import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-settings'
 import { sandboxImages } from '@sandlot/sandbox/controller/images'
 import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
 import { databaseUrl } from '@sandlot/shared/config/database-url'
-import { SANDBOX_BACKEND_NAMES, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
+import {
+  imageProblem,
+  SANDBOX_BACKEND_NAMES,
+  type SandboxBackendName,
+} from '@sandlot/shared/config/sandbox-backends'
 import { z } from 'zod'
 import type { OpenWorkspaces } from './backup.ts'
 import type { PostgresPlace } from './pg-process.ts'
@@ -26,6 +32,8 @@ const variables = z.object({
   SANDLOT_BACKUP_KEEP: wholeNumber(1, 10_000).default(7),
   SANDLOT_SANDBOX: z.enum(SANDBOX_BACKEND_NAMES).default('docker'),
   SANDLOT_SANDBOX_IMAGE: z.string().optional(),
+  ...limitVariables(wholeNumber),
+  ...kubernetesVariables(wholeNumber),
   DOCKER_HOST: z.string().optional(),
   DOCKER_CERT_PATH: z.string().optional(),
   DOCKER_TLS_VERIFY: z.string().optional(),
@@ -51,7 +59,7 @@ interface BackupConfig {
 export function readBackupConfig(env: Environment = process.env): BackupConfig {
   const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
   const problems: string[] = []
-  const workspaces = WORKSPACES[read.SANDLOT_SANDBOX](read, problems)
+  const workspaces = WORKSPACES[read.SANDLOT_SANDBOX](read, problems, env)
   if (problems.length > 0) throw new ConfigError(problems)
   const data = resolve(read.SANDLOT_DATA)
   const keys = resolve(read.SANDLOT_KEYS_DIR ?? join(data, 'keys'))
@@ -72,13 +80,24 @@ export function readBackupConfig(env: Environment = process.env): BackupConfig {
 /** One for each line of `SANDBOX_BACKENDS`; undefined where workspaces are in the data folder. */
 const WORKSPACES: Record<
   SandboxBackendName,
-  (read: z.output<typeof variables>, problems: string[]) => OpenWorkspaces | undefined
+  (read: z.output<typeof variables>, problems: string[], env: Environment) => OpenWorkspaces | undefined
 > = {
   docker(read, problems) {
     const tls = readEngineTls(read, problems)
     const { image: copyImage } = sandboxImages(read.SANDLOT_SANDBOX_IMAGE)
     return async (deployment) =>
       createDockerBackend({ deployment, dockerHost: read.DOCKER_HOST, tls, copyImage }).inventory
+  },
+  kubernetes(read, problems, env) {
+    const image = imageProblem(read.SANDLOT_SANDBOX, read.SANDLOT_SANDBOX_IMAGE)
+    if (image !== undefined) problems.push(image)
+    const copies = { image: read.SANDLOT_SANDBOX_IMAGE ?? '', limits: readLimits(read, problems) }
+    const settings = readKubernetes(read, env)
+    return async (deployment) => {
+      // Others need none of its modules.
+      const { createKubernetesBackend } = await import('@sandlot/sandbox/backends/kubernetes/backend')
+      return (await createKubernetesBackend({ ...settings, deployment, copies })).inventory
+    }
   },
   'local-process': () => undefined,
 }

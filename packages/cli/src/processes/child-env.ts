@@ -172,6 +172,12 @@ const OWN = {
     'DOCKER_TLS_VERIFY',
     'SANDLOT_SANDBOX',
     'SANDLOT_SANDBOX_IMAGE',
+    // Of the Pods that copy workspaces, and of the volumes that are restored.
+    'SANDLOT_SANDBOX_MEMORY_MB',
+    'SANDLOT_SANDBOX_CPUS',
+    'SANDLOT_SANDBOX_TMP_MB',
+    'SANDLOT_SANDBOX_DISK_MB',
+    ...KUBERNETES,
     'SANDLOT_BACKUP_DIR',
     'SANDLOT_BACKUP_PASSPHRASE',
     'SANDLOT_BACKUP_EVERY_HOURS',

@@ -62,6 +62,7 @@ export async function dockerFixture(options: DockerFixtureOptions = {}): Promise
     deployment,
     dockerHost: host,
     circuit: options.circuit,
+    copyImage: testConfig.image,
   })
   const ledgerFile = join(folder, 'ledger.json')
   const ledger = createFileLedger(ledgerFile)

@@ -50,6 +50,7 @@ export async function kubernetesFixture(): Promise<KubernetesFixture> {
       access: { namespace, kubeconfig: cluster.kubeconfig, environment: {} },
       settings: { memoryRequest: 0.05, userNamespaces: false, networkDown: true },
       streamRate: 1_000_000_000,
+      copies: { image: cluster.image, limits: DEFAULT_LIMITS },
       ...change,
     })
     opened.push(made)

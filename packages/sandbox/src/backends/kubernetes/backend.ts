@@ -4,6 +4,7 @@ import { isDeploymentId } from '../../names.ts'
 import { type AccessOptions, readAccess } from './access.ts'
 import { createApi, type KubernetesApi } from './api.ts'
 import { Claims } from './claims.ts'
+import { Copies, type CopiesFrom } from './copies.ts'
 import { claimTemplate } from './claim-template.ts'
 import { selectorOf } from './labels.ts'
 import { CLAIMS, PODS } from './objects.ts'
@@ -18,6 +19,8 @@ export interface KubernetesBackendOptions {
   deployment: string
   access: AccessOptions
   settings: Omit<PodSettings, 'namespace'>
+  /** Image of the Pods that copy homes, and limits of the homes that they make. Default: none is copied. */
+  copies?: CopiesFrom
   /** StorageClass of homes; default the cluster’s. */
   storageClass?: string
   /** Bytes a second between one sandbox and the API server; an agent has four times that. */
@@ -50,6 +53,8 @@ export async function createKubernetesBackend(options: KubernetesBackendOptions)
     claimOf: (spec) => claimTemplate({ deployment, spec, settings, storageClass }),
   })
   const print = (spec: SandboxSpec): string => fingerprint({ deployment, spec, settings })
+  const pace = new StreamPace(options.streamRate)
+  const copies = new Copies({ api, deployment, settings, claims, pace, from: options.copies })
   const pods = new Pods({
     api,
     deployment,
@@ -58,7 +63,7 @@ export async function createKubernetesBackend(options: KubernetesBackendOptions)
     claims,
     podOf: (spec, name) => podTemplate({ deployment, spec, settings, name }),
     fingerprint: print,
-    pace: new StreamPace(options.streamRate),
+    pace,
   })
   return {
     create: (spec, signal) => pods.create(spec, signal),
@@ -76,17 +81,7 @@ export async function createKubernetesBackend(options: KubernetesBackendOptions)
       fingerprint: async (spec) => print(spec),
       volumes: claims,
       unreachable: async (id) => unreachable(access, await cache.list(), id),
-      copies: {
-        exists: async (name) => (await api.get(CLAIMS, name)) !== undefined,
-        // oxlint-disable-next-line require-yield
-        async *read() {
-          throw notCopied()
-        },
-        write: async () => {
-          throw notCopied()
-        },
-        removeLeftHelpers: async () => {},
-      },
+      copies,
       // Each home is a volume of its own, so none takes the space of another.
       hostDisk: async (): Promise<FreeSpace> => ({
         bytes: Number.POSITIVE_INFINITY,
@@ -96,14 +91,11 @@ export async function createKubernetesBackend(options: KubernetesBackendOptions)
       async close() {
         cache.close()
         claimCache.close()
+        copies.close()
         api.close()
       },
     },
   }
-}
-
-function notCopied(): SandboxError {
-  return new SandboxError('engine_unavailable', 'Homes on Kubernetes are not copied yet.')
 }
 
 async function unpausable(): Promise<never> {

@@ -12,6 +12,8 @@ const APP = { 'app.kubernetes.io/name': 'sandlot-sandbox' }
 
 /** Keys without a counterpart in `LABEL`. */
 export const KEY = {
+  /** Label: `sandbox`, or `copy` of a Pod that copies a home. */
+  role: `${PREFIX}role`,
   /** Label: tag of the owner. Absent in the pool. */
   owner: `${PREFIX}owner`,
   /** Label: number of the Pod among those of its slot; 0 in the pool. */
@@ -25,8 +27,8 @@ export const KEY = {
 } as const
 
 /** Selector of every Pod, or every claim, of a deployment's sandboxes. */
-export function selectorOf(deployment: string): string {
-  return `${translated(LABEL.deployment)}=${deployment},${translated(LABEL.role)}=sandbox`
+export function selectorOf(deployment: string, role: 'sandbox' | 'copy' = 'sandbox'): string {
+  return `${translated(LABEL.deployment)}=${deployment},${KEY.role}=${role}`
 }
 
 /** Name and id of a sandbox's Pod; `generation` is the one at its creation. */

@@ -59,6 +59,54 @@ export function podTemplate({ deployment, spec, settings, name }: PodInput & { n
   }
 }
 
+/** Container of a Pod that copies a home. */
+export const COPY_CONTAINER = 'copy'
+/** Seconds after which it ends by itself. */
+const COPY_SECONDS = 6 * 3_600
+const COPY_BYTES = 256 * 1024 ** 2
+
+/**
+ * A Pod in which tar copies the home of this spec: as its sandbox’s, without sbxd. `node`: where
+ * the sandbox runs, because a volume may be attached to one node only. Throws `invalid_arguments`.
+ */
+export function copyTemplate({
+  deployment,
+  spec,
+  settings,
+  ...copy
+}: PodInput & { name: string; act: 'read' | 'write'; node?: string | undefined }) {
+  const reads = copy.act === 'read'
+  const print = fingerprint({ deployment, spec, settings })
+  const small = { ...spec, limits: { ...spec.limits, memoryBytes: COPY_BYTES } }
+  const shared = container(COPY_CONTAINER, small, settings)
+  const initContainers = initContainersOf(spec, settings).filter(({ name }) => !reads || name !== 'home')
+  return {
+    apiVersion: 'v1' as const,
+    kind: 'Pod' as const,
+    metadata: {
+      name: copy.name,
+      namespace: settings.namespace,
+      labels: { ...objectLabels(deployment, spec, print), [KEY.role]: 'copy' },
+    },
+    spec: {
+      ...podSpec(spec, settings),
+      ...(copy.node === undefined ? {} : { nodeName: copy.node }),
+      initContainers,
+      containers: [
+        {
+          ...shared,
+          command: ['/bin/sleep'],
+          args: [String(COPY_SECONDS)],
+          // Reads files of every mode, where the namespace permits the network’s container too.
+          ...(reads && settings.networkDown ? asRoot(shared, 'DAC_READ_SEARCH') : {}),
+          volumeMounts: [{ name: 'home', mountPath: '/volume', ...(reads ? { readOnly: true } : {}) }],
+        },
+      ],
+      volumes: [{ name: 'home', persistentVolumeClaim: { claimName: spec.volume } }],
+    },
+  }
+}
+
 /**
  * Hash of the Pod that this spec makes now, independent of its slot and owner: image, limits,
  * settings, hardening. Additions by admission are not part of it. Throws `invalid_arguments`.
@@ -101,7 +149,7 @@ function podSpec(spec: SandboxSpec, settings: PodSettings) {
       fsGroupChangePolicy: 'OnRootMismatch' as const,
       seccompProfile: { type: 'RuntimeDefault' as const },
     },
-    initContainers: initContainers(spec, settings),
+    initContainers: initContainersOf(spec, settings),
     containers: [
       {
         ...container(CONTAINER, spec, settings),
@@ -128,7 +176,7 @@ function podSpec(spec: SandboxSpec, settings: PodSettings) {
   }
 }
 
-function initContainers(spec: SandboxSpec, settings: PodSettings) {
+function initContainersOf(spec: SandboxSpec, settings: PodSettings) {
   const home = {
     ...container('home', spec, settings),
     // The slot's uid makes it; with -p an existing folder keeps its mode.
@@ -138,20 +186,23 @@ function initContainers(spec: SandboxSpec, settings: PodSettings) {
   }
   if (!settings.networkDown) return [home]
   const network = container('network', spec, settings)
-  const rights = { runAsUser: 0, runAsGroup: 0, runAsNonRoot: false }
   return [
     home,
     {
       ...network,
       command: [SBXD],
       args: ['network-down'],
-      securityContext: {
-        ...network.securityContext,
-        ...rights,
-        capabilities: { drop: ['ALL'], add: ['NET_ADMIN'] },
-      },
+      ...asRoot(network, 'NET_ADMIN'),
     },
   ]
+}
+
+/** As root with one right. */
+function asRoot({ securityContext }: ReturnType<typeof container>, right: string) {
+  const capabilities = { drop: ['ALL'], add: [right] }
+  return {
+    securityContext: { ...securityContext, runAsUser: 0, runAsGroup: 0, runAsNonRoot: false, capabilities },
+  }
 }
 
 /** Parts that all containers of the Pod share. */

@@ -8,7 +8,7 @@ import { KubernetesError } from './api-error.ts'
 import { readSpec } from './claim-template.ts'
 import { type Claims, setting } from './claims.ts'
 import { openExec } from './exec-stream.ts'
-import { KEY, ownerLabels, ownerOf, podName, readLabels } from './labels.ts'
+import { KEY, ownerLabels, ownerOf, podName, readLabels, selectorOf } from './labels.ts'
 import { type PersistentVolumeClaim, type Pod, PODS } from './objects.ts'
 import type { StreamPace } from './pace.ts'
 import { podEnd, podProblem } from './pod-problem.ts'
@@ -221,7 +221,7 @@ export class Pods {
   async #ungate(pod: Pod, signal: AbortSignal): Promise<void> {
     const { name, labels = {} } = pod.metadata
     const { [LABEL.slot]: slot = '', [LABEL.deployment]: deployment = '' } = readLabels(labels)
-    const selection = { labels: `sandlot.dev/deployment=${deployment},sandlot.dev/slot=${slot}` }
+    const selection = { labels: `${selectorOf(deployment)},sandlot.dev/slot=${slot}` }
     const { items } = await this.#api.list(PODS, selection, signal)
     for (const other of items) {
       if (other.metadata.name === name) continue
