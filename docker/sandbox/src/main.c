@@ -267,6 +267,23 @@ static void no_core_dumps(void)
         setrlimit(RLIMIT_CORE, &none);
 }
 
+/* The kubelet adds the address of the API server to every container. */
+static void forget_cluster(void)
+{
+    static const char prefix[] = "KUBERNETES_";
+    for (char **line = environ; *line;) {
+        char *end = strchr(*line, '=');
+        if (!end || strncmp(*line, prefix, sizeof prefix - 1) != 0) {
+            line++;
+            continue;
+        }
+        char name[end - *line + 1];
+        memcpy(name, *line, sizeof name - 1);
+        name[sizeof name - 1] = 0;
+        unsetenv(name); /* moves the rest here */
+    }
+}
+
 int main(int argc, char **argv)
 {
     limit_malloc();
@@ -288,8 +305,10 @@ int main(int argc, char **argv)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     oom_open();
     supervisor_init();
-    if (listens)
+    if (listens) {
+        forget_cluster();
         listen_init();
+    }
     static struct source signals = {.ready = signal_ready};
     if (signal_fd < 0)
         die("signalfd");

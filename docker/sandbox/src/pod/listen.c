@@ -24,6 +24,8 @@
 #define BACKLOG 8
 #define REFUSED_MS 1 /* a rest after one that is no relay's: a command may open thousands */
 #define RETRY_MS 10
+#define REPLACED_MS 2500 /* a replaced relay passes its last bytes on, and ends before */
+#define MOST_REPLACED 4
 
 /* Not in the headers of older systems; tests build with a number that no kernel has. */
 #ifndef PEER_PIDFD
@@ -49,6 +51,10 @@ static uint64_t accept_at_ms; /* not before: sbxd was out of descriptors */
 static uint64_t queued_after_ms; /* whatever waits in the kernel's queue has connected since then */
 static struct waiting waiting[MOST_WAITING];
 static int session_relay = -1;
+static struct replaced {
+    int relay;
+    uint64_t until_ms;
+} replaced[MOST_REPLACED];
 
 unsigned socket_address(struct sockaddr_un *address)
 {
@@ -120,6 +126,16 @@ static void end_relay(int *relay)
     *relay = -1;
 }
 
+/* The next of the ring makes room. */
+static void replace_session_relay(int relay)
+{
+    static size_t next;
+    struct replaced *r = &replaced[next++ % MOST_REPLACED];
+    end_relay(&r->relay);
+    *r = (struct replaced){session_relay, now_us() / 1000 + REPLACED_MS};
+    session_relay = relay;
+}
+
 static void end_wire(void)
 {
     wire_take(nowhere);
@@ -157,8 +173,7 @@ static void waiting_ready(struct source *src, uint32_t events)
         memmove(w->bytes, w->bytes + at, w->n - at);
         w->n -= at;
         if (wire_connection != before) {
-            end_relay(&session_relay);
-            session_relay = w->relay;
+            replace_session_relay(w->relay);
             w->relay = -1;
             for (size_t k = 0; k < MOST_WAITING; k++)
                 leave(&waiting[k]);
@@ -223,6 +238,8 @@ void listen_init(void)
     unsigned length = socket_address(&address);
     for (size_t i = 0; i < MOST_WAITING; i++)
         waiting[i].fd = waiting[i].relay = -1;
+    for (size_t i = 0; i < MOST_REPLACED; i++)
+        replaced[i].relay = -1;
     nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (nowhere < 0 || listener < 0 || bind(listener, (struct sockaddr *)&address, length) < 0 || listen(listener, BACKLOG) < 0)
@@ -247,6 +264,12 @@ int listen_timers(uint64_t now_ms)
             leave(&waiting[i]);
         if (waiting[i].fd >= 0 && waiting[i].until_ms < next)
             next = waiting[i].until_ms;
+    }
+    for (size_t i = 0; i < MOST_REPLACED; i++) {
+        if (replaced[i].relay >= 0 && replaced[i].until_ms <= now_ms)
+            end_relay(&replaced[i].relay);
+        if (replaced[i].relay >= 0 && replaced[i].until_ms < next)
+            next = replaced[i].until_ms;
     }
     return next == UINT64_MAX ? -1 : (int)(next - now_ms);
 }

@@ -142,8 +142,12 @@ static void handle_hello(int from, uint16_t flags, const uint8_t *p, size_t n)
             wire_hooks->seal_installed(seal);
     }
     epoch = claimed;
-    if (from >= 0)
+    if (from >= 0) {
+        /* For the controller before: it gives way, and does not open its stream again. */
+        frame_out(T_WELCOME, 0, 0, nonce, NONCE_BYTES);
+        wire_flush();
         wire_take(from);
+    }
     send_welcome(nonce);
 }
 

@@ -66,6 +66,12 @@ static void compact(void)
     }
 }
 
+void wire_flush(void)
+{
+    ssize_t w = wire_ended ? 0 : write(1, queue.p + queue_at, queue.len - queue_at);
+    queue_at += w > 0 ? (size_t)w : 0;
+}
+
 void wire_forget_queue(void)
 {
     queue_at = queue.len;

@@ -266,6 +266,8 @@ bool wire_wants_write(void);
 bool wire_wants_read(void);
 /* Bytes queued for the controller. */
 size_t wire_queued(void);
+/* Writes of them what fits. */
+void wire_flush(void);
 /* Discards them. */
 void wire_forget_queue(void);
 /* Sends it at once on a connection that is not the wire; it is lost where that has no room. */
