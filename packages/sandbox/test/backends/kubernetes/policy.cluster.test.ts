@@ -289,7 +289,8 @@ describe.skipIf(noCluster !== undefined)(`the policies of the chart (${noCluster
       expect((await policies.agent('DELETE', at('persistentvolumeclaims'))).status).toBe(403)
     })
 
-    const RELAY = 'container=sbxd&stdin=true&stdout=true&stderr=true&command=/usr/lib/sandlot/sbxd&command=relay'
+    const RELAY =
+      'container=sbxd&stdin=true&stdout=true&stderr=true&command=/usr/lib/sandlot/sbxd&command=relay'
     const connect = (query: string, part = 'exec', ask = policies.agent, method = 'POST') =>
       ask(method, `${at('pods')}/${OWNED}-1/${part}?${query}`)
     test('one command leads into a sandbox', async () => {
@@ -302,7 +303,8 @@ describe.skipIf(noCluster !== undefined)(`the policies of the chart (${noCluster
     test.each([
       'container=sbxd&command=/bin/sh',
       `${RELAY}&command=x`,
-      RELAY.replace('/usr/bin/sbxd', 'sbxd'),
+      RELAY.replace('/usr/lib/sandlot/sbxd', 'sbxd'),
+      RELAY.replace('/usr/lib/sandlot/sbxd', '/usr/bin/sbxd'),
       RELAY.replace('&command=relay', ''),
       `${RELAY}&tty=true`,
       RELAY.replace('container=sbxd', 'container=home'),
