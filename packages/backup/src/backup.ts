@@ -48,7 +48,7 @@ export interface MadeBackup {
 }
 
 const RETRIES = 2
-const RETRY_MS = 5_000
+const RETRY_MS = 2_000
 
 const NAMES: readonly DatabaseName[] = ['sessions.db', 'accounts.db']
 

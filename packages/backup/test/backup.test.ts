@@ -13,11 +13,16 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
+import { SandboxError } from '@sandlot/sandbox/errors'
+import { poolName, slotLabels } from '../../sandbox/src/names.ts'
+import { tarOf } from '../src/tar-process.ts'
 import { openSqliteWriter } from '../../storage/src/database/sqlite-file.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { randomFrom, sample } from '../../../test/campaign.ts'
-import { makeBackup, type MadeBackup, removeOld } from '../src/backup.ts'
+import { makeBackup, type MadeBackup, type OpenWorkspaces, removeOld } from '../src/backup.ts'
 import { BackupError } from '../src/backup-error.ts'
 import { restoreBackup } from '../src/restore.ts'
 import { DEPLOYMENT, makeDeployment, sessionIn } from './support/deployment.ts'
@@ -35,7 +40,10 @@ beforeEach(async () => {
   await makeDeployment(data)
 })
 
-const backup = (options: { to?: string; keys?: string; settings?: string[] } = {}): Promise<MadeBackup> =>
+type Workspaces = { workspaces?: OpenWorkspaces }
+const backup = (
+  options: { to?: string; keys?: string; settings?: string[] } & Workspaces = {},
+): Promise<MadeBackup> =>
   makeBackup({
     data,
     to,
@@ -47,7 +55,7 @@ const backup = (options: { to?: string; keys?: string; settings?: string[] } = {
     ...options,
   })
 
-const restore = (file: string, options: { data?: string; passphrase?: string } = {}) =>
+const restore = (file: string, options: { data?: string; passphrase?: string } & Workspaces = {}) =>
   restoreBackup({
     file,
     data: join(folder, 'restored'),
@@ -262,4 +270,32 @@ test('where there is no Sandlot nothing is made', async () => {
   rmSync(data, { recursive: true })
   expect(await problem(backup())).toBe('no_deployment')
   expect(readdirSync(folder)).toEqual([])
+})
+
+test('a workspace whose copy breaks is copied again, and of the longer first attempt nothing stays', async () => {
+  const slot = 'abcdefgh'
+  const name = poolName(DEPLOYMENT, slot)
+  const volumes = join(folder, 'volumes')
+  const { inventory } = createLocalProcessBackend({ sbxd: 'none', directory: volumes })
+  const labels = slotLabels(DEPLOYMENT, { slot, uid: 30_000, volume: name })
+  mkdirSync(join(folder, 'home'))
+  writeFileSync(join(folder, 'home', 'file'), 'kept')
+  await inventory.copies.write({ name, labels }, tarOf(['-C', join(folder, 'home'), '.']))
+  let attempts = 0
+  async function* read(volume: string): AsyncGenerator<Buffer> {
+    attempts += 1
+    if (attempts === 1) {
+      yield randomBytes(1_000_000)
+      throw new SandboxError('engine_unavailable', 'The stream ended.', { unreachable: true })
+    }
+    yield* inventory.copies.read(volume)
+  }
+  const workspaces = async () => ({ ...inventory, copies: { ...inventory.copies, read } })
+  const made = await backup({ workspaces })
+  expect(made.workspaces).toBe(1)
+  expect(made.bytes).toBeLessThan(1_000_000)
+  await inventory.volumes.remove(name)
+  await restore(made.file, { workspaces })
+  expect(readFileSync(join(volumes, name, 'file'), 'utf8')).toBe('kept')
+  await inventory.close()
 })
