@@ -24,6 +24,20 @@ dyn({{ toJson . }})
 {{- end -}}
 {{- end }}
 
+{{/* The same for users that make and restore backups. */}}
+{{- define "sandlot.backups" -}}
+{{- with .Values.sandboxes -}}
+{{- prepend .backupUsers (printf "system:serviceaccount:%s:%s" $.Release.Namespace .backupServiceAccount) | toJson -}}
+{{- end -}}
+{{- end }}
+
+{{/* As in packages/sandbox/src/backends/kubernetes/copies.ts. */}}
+{{- define "sandlot.copyCommands" -}}
+{{- $read := "read -r word; if [ -e /volume/home ]; then tar -C /volume/home --numeric-owner --format=posix -cf - .; else tar -cf - -T /dev/null; fi; [ $? -le 1 ] && printf %s \"$word\" && read -r word" -}}
+{{- $write := "read -r word; tar -C /volume/home --numeric-owner -xpf - && printf %s \"$word\" && sleep 5" -}}
+[["/bin/sh", "-c", {{ mustToRawJson $read }}], ["/bin/sh", "-c", {{ mustToRawJson $write }}]]
+{{- end }}
+
 {{- define "sandlot.subjects" -}}
 - kind: ServiceAccount
   name: {{ .Values.sandboxes.serviceAccount }}

@@ -52,9 +52,10 @@ export async function installPolicies(name: string, values: Record<string, unkno
     )
     await kubectl('apply', '-f', join(folder, 'other.json'))
     const agent = caller(await clusterAt(), await token(release, 'sandlot-agent'))
+    const backupToken = await token(release, 'sandlot-backup')
     const admin = caller(await clusterAt(), undefined)
     await inForce(namespace, admin)
-    return { namespace, agent, admin, remove, kubectl }
+    return { namespace, agent, admin, backupToken, remove, kubectl }
   } catch (error) {
     await remove()
     throw error
