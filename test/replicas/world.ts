@@ -141,7 +141,7 @@ function addressBehind(database: string, folder: string): string {
 }
 
 /** Does what the last message says: `run <command>`, else it says hello. */
-async function startProvider(): Promise<FakeProvider> {
+export async function startProvider(): Promise<FakeProvider> {
   let calls = 0
   const answer = ({ body }: RecordedRequest): FakeAnswer => {
     const last = body.messages.at(-1)
@@ -155,7 +155,7 @@ async function startProvider(): Promise<FakeProvider> {
 }
 
 /** Makes people, of whom the first is the administrator. */
-function people({ services, setupUrl }: RunningSandlot): World['join'] {
+export function people({ services, setupUrl }: RunningSandlot): World['join'] {
   const [service] = services
   const addresses = services.map(({ url }) => url)
   let administrator = ''

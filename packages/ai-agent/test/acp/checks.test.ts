@@ -6,7 +6,18 @@ import { testFolder } from '../../../../test/folders.ts'
 let folder: string
 beforeEach(() => void (folder = testFolder('checks')))
 
-const sandbox = { dockerHost: undefined, tls: undefined, images: { image: 'x:1' }, runtime: undefined }
+const kubernetes = {
+  access: { namespace: 'none', environment: {} },
+  settings: { memoryRequest: 0.25, userNamespaces: false, networkDown: true },
+  streamRate: 1,
+}
+const sandbox = {
+  kubernetes,
+  dockerHost: undefined,
+  tls: undefined,
+  images: { image: 'x:1' },
+  runtime: undefined,
+}
 
 test('over folders the isolation, the leftovers and the model are what is said', async () => {
   const config = {
