@@ -1,0 +1,180 @@
+/** A Pod ends from outside while a command prints: the reason is said, and the files are kept. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+
+import { extent, sample } from '../../../../../test/campaign.ts'
+import { noCluster, noOwnCluster, ownCluster } from '../../../../../test/cluster/cluster.ts'
+import type { Sandboxes } from '../../../src/controller/sandboxes.ts'
+import { kubernetesFixture, type KubernetesFixture } from '../../support/kubernetes-fixture.ts'
+import { timesRun } from '../numbered.ts'
+import { say, usable } from '../say.ts'
+import { beginVictims } from './victims.ts'
+
+let fixture: KubernetesFixture
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sandlot-ends-'))
+  fixture = await kubernetesFixture()
+})
+afterEach(async () => {
+  await fixture.dispose()
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function nodeOf(id: string): Promise<string> {
+  return fixture.kubectl('get', 'pod', id, '-o', 'jsonpath={.spec.nodeName}')
+}
+
+async function apply(object: object): Promise<void> {
+  const file = join(folder, 'object.json')
+  await writeFile(file, JSON.stringify(object))
+  await fixture.kubectl('apply', '-f', file)
+}
+
+/** Needs all of a node, and is more important than a sandbox. */
+async function fillNode(node: string): Promise<void> {
+  const cpu = await fixture.kubectl('get', 'node', node, '-o', 'jsonpath={.status.allocatable.cpu}')
+  const name = `${fixture.namespace}-first`
+  await apply({
+    apiVersion: 'v1',
+    kind: 'List',
+    items: [
+      {
+        apiVersion: 'scheduling.k8s.io/v1',
+        kind: 'PriorityClass',
+        metadata: { name },
+        value: 1_000,
+      },
+      {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: 'first' },
+        spec: {
+          priorityClassName: name,
+          nodeSelector: { 'kubernetes.io/hostname': node },
+          containers: [{ name: 'main', image: 'localhost/pause:test', resources: { requests: { cpu } } }],
+        },
+      },
+    ],
+  })
+}
+
+interface End {
+  name: string
+  words: RegExp
+  strike: (id: string) => Promise<void>
+  restore?: () => Promise<void>
+}
+
+const ENDS: End[] = [
+  {
+    name: 'deleted by a person',
+    words: /^The Pod of the sandbox was deleted/,
+    strike: async (id) => void (await fixture.kubectl('delete', 'pod', id, '--wait=false')),
+  },
+  {
+    name: 'evicted',
+    words: /evicted the sandbox \(EvictionByEvictionAPI/,
+    async strike(id) {
+      const file = join(folder, 'eviction.json')
+      const { namespace } = fixture
+      const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: id, namespace } }
+      await writeFile(file, JSON.stringify(eviction))
+      await fixture.kubectl(
+        'create',
+        '--raw',
+        `/api/v1/namespaces/${namespace}/pods/${id}/eviction`,
+        '-f',
+        file,
+      )
+    },
+  },
+  {
+    name: 'preempted',
+    words: /make room for a Pod of higher priority/,
+    strike: async (id) => fillNode(await nodeOf(id)),
+    async restore() {
+      await fixture.kubectl('delete', 'pod', 'first', '--grace-period=0', '--force')
+      await fixture.kubectl('delete', 'priorityclass', `${fixture.namespace}-first`)
+    },
+  },
+]
+
+describe.skipIf(noCluster !== undefined)(`a Pod that ends (${noCluster ?? 'on a cluster'})`, () => {
+  test.each(sample('ends of a Pod', ENDS, 1))(
+    '$name: the command fails with the reason, ran once, and the files are kept',
+    async ({ words, strike, restore }) => {
+      const controller = fixture.controller()
+      await say(controller, 'echo mine >kept')
+      const { id } = await controller.acquire('ann')
+      const victims = await beginVictims(controller)
+      await victims.printing
+      await strike(id)
+      if (restore !== undefined) {
+        await expect.poll(() => victims.isOver(), { timeout: 60_000 }).toBe(true)
+        await restore()
+      }
+      expect(await victims.failure()).toMatchObject({
+        code: 'sandbox_lost',
+        message: expect.stringMatching(words),
+      })
+      await usable(controller)
+      expect(await say(controller, 'cat kept')).toBe('mine')
+      expect(await timesRun(await controller.acquire('ann'))).toBe(1)
+    },
+  )
+
+  test('a claim that a person deleted while the sandbox was stopped: never an empty home', async () => {
+    const controller = fixture.controller()
+    await say(controller, 'echo mine >kept')
+    await controller.stop('ann')
+    await fixture.kubectl('delete', 'pvc', '--all')
+    await expect(controller.acquire('ann')).rejects.toMatchObject({ code: 'workspace_missing' })
+    expect(await fixture.kubectl('get', 'pvc,pod', '-o', 'name')).toBe('')
+  })
+})
+
+describe.skipIf(noOwnCluster !== undefined)(`a node that is cut (${noOwnCluster ?? 'of ours'})`, () => {
+  test.skipIf(extent(true, false))(
+    'no second Pod, the node’s name in words, and all is back with the node (only in a full run)',
+    async () => {
+      const controller = fixture.controller()
+      await say(controller, 'echo mine >kept')
+      const { id } = await controller.acquire('ann')
+      const node = await nodeOf(id)
+      const number = node === 'node1' ? 1 : 2
+      await ownCluster().cutNode(number, true)
+      try {
+        await expect
+          .poll(() => fixture.kubectl('get', 'pod', id, '-o', 'jsonpath={.metadata.deletionTimestamp}'), {
+            timeout: 120_000,
+            interval: 1_000,
+          })
+          .not.toBe('')
+        await expect(lastWords(controller)).resolves.toMatchObject({
+          code: 'workspace_unreachable',
+          message: expect.stringContaining(node),
+        })
+        expect((await fixture.kubectl('get', 'pod', '-o', 'name')).trim()).toBe(`pod/${id}`)
+      } finally {
+        await ownCluster().cutNode(number, false)
+      }
+      await usable(controller)
+      expect(await say(controller, 'cat kept')).toBe('mine')
+    },
+  )
+})
+
+/** Why there is no sandbox, once its stream is known to be lost. */
+async function lastWords(controller: Sandboxes): Promise<unknown> {
+  for (;;) {
+    try {
+      await (await controller.acquire('ann')).commands()
+    } catch (error) {
+      if (!(error instanceof Error) || !('code' in error) || error.code !== 'sandbox_lost') return error
+    }
+  }
+}
