@@ -112,7 +112,7 @@ describe.skipIf(reason)(`agents outside of the cluster (${reason ?? 'of this run
   }, 180_000)
 })
 
-/** What the launcher asks of the agent’s program for operators. */
+/** Runs the agent’s program for operators, as the launcher does. */
 async function sandboxAdmin(
   { data }: RunningSandlot,
   environment: Record<string, string>,

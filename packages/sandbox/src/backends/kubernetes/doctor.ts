@@ -8,11 +8,11 @@ import { claimTemplate } from './claim-template.ts'
 import { CLAIMS, type KubernetesObject, type Pod, PODS, type Resource } from './objects.ts'
 import type { PodSettings } from './pod-template.ts'
 
-export interface ClusterOptions {
+interface ClusterOptions {
   access: AccessOptions
   settings: Omit<PodSettings, 'namespace'>
   storageClass?: string | undefined
-  /** Of a sandbox as it would be made now. */
+  /** A sandbox as it would be made now. */
   spec: SandboxSpec
   deployment: string
 }
@@ -146,7 +146,7 @@ async function exists(api: KubernetesApi, path: string): Promise<boolean> {
   return (await readable(api, path)) !== 'absent'
 }
 
-/** The rest of each quota of the namespace, where it may be read. */
+/** The rest of each quota of the namespace, if it may be read. */
 async function quota(api: KubernetesApi): Promise<Finding[]> {
   type Quotas = { items: { status?: { hard?: Record<string, string>; used?: Record<string, string> } }[] }
   const found = await readable<Quotas>(api, `/api/v1/namespaces/${api.access.namespace}/resourcequotas`)
@@ -159,7 +159,7 @@ async function quota(api: KubernetesApi): Promise<Finding[]> {
   return [report('cluster-quota', 'Quota', used.length === 0 ? 'none' : used.join(', '))]
 }
 
-/** Where they may be read. */
+/** Runtimes and kernels of the nodes, if they may be read. */
 async function nodes(api: KubernetesApi): Promise<Finding[]> {
   type Info = Record<'containerRuntimeVersion' | 'kernelVersion' | 'kubeletVersion', string>
   type Nodes = { items: { status: { nodeInfo: Info } }[] }
