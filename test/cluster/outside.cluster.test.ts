@@ -98,8 +98,8 @@ describe.skipIf(reason)(`agents outside of the cluster (${reason ?? 'of this run
       sandboxAdmin(sandlot, { ...agent, DATABASE_URL: database, SANDLOT_KUBERNETES_KUBECONFIG: kube }, act)
     expect(await admin('stop', kubeconfig)).toHaveLength(1)
     expect(await cluster.kubectl(...pods)).toBe('')
-    for (const one of sandlot.agents) await one.end('SIGKILL')
-    for (const one of sandlot.agents) await one.start()
+    await Promise.all(sandlot.agents.map((one) => one.end('SIGKILL')))
+    await Promise.all(sandlot.agents.map((one) => one.start()))
     expect(await said('run cat file')).toContain('kept')
 
     for (const one of sandlot.agents) await one.end('SIGTERM')
@@ -109,7 +109,7 @@ describe.skipIf(reason)(`agents outside of the cluster (${reason ?? 'of this run
     expect(await cluster.kubectl(...claims)).not.toBe('')
     expect(await admin('purge', cluster.kubeconfig)).toMatchObject({ volumes: 1 })
     expect(await cluster.kubectl(...claims)).toBe('')
-  }, 180_000)
+  }, 400_000)
 })
 
 /** Runs the agent’s program for operators, as the launcher does. */

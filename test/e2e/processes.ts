@@ -13,6 +13,8 @@ import { randomText } from '@sandlot/shared/base/ids'
 import { nodeEnvironment } from '../config.ts'
 
 const run = promisify(execFile)
+/** Milliseconds for the first start of all processes on a machine with much else to do. */
+const START_MS = 90_000
 const root = new URL('../..', import.meta.url).pathname
 
 export interface RunningSandlot {
@@ -156,11 +158,15 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
     }
   }
   const said = (name: string, words: RegExp, one: () => Replica | undefined) => (before: string) =>
-    eventually(`${name} to say that it is ready`, () => {
-      if (one()?.runs() === false) throw new Error(`${name} ended:\n${logs}`)
-      const lines = logs.slice(before.length).split('\n')
-      return lines.filter((line) => line.startsWith(`${name} |`)).find((line) => words.test(line))
-    })
+    eventually(
+      `${name} to say that it is ready`,
+      () => {
+        if (one()?.runs() === false) throw new Error(`${name} ended:\n${logs}`)
+        const lines = logs.slice(before.length).split('\n')
+        return lines.filter((line) => line.startsWith(`${name} |`)).find((line) => words.test(line))
+      },
+      START_MS,
+    )
   const agents: Replica[] = numbers.map((number) => {
     const name = count === 1 ? 'ai-agent' : `replica-${number + 1}`
     return replica(
@@ -194,10 +200,14 @@ export async function startSandlot(options: SandlotOptions = {}): Promise<Runnin
   if (agent === undefined || service === undefined) throw new Error('no replicas')
   const { url } = service
 
-  const setupUrl = await eventually('Sandlot to say that it is ready', () => {
-    if (!service.runs()) throw new Error(`service ended:\n${logs}`)
-    return new RegExp(`^${service.name} \\| Sandlot is ready: (\\S+)`, 'm').exec(logs)?.[1]
-  })
+  const setupUrl = await eventually(
+    'Sandlot to say that it is ready',
+    () => {
+      if (!service.runs()) throw new Error(`service ended:\n${logs}`)
+      return new RegExp(`^${service.name} \\| Sandlot is ready: (\\S+)`, 'm').exec(logs)?.[1]
+    },
+    START_MS,
+  )
   const agentIsThere = (at = url): Promise<true> =>
     eventually('ai-agent to answer', async () => {
       if (!agent.runs()) throw new Error(`ai-agent ended:\n${logs}`)
