@@ -284,7 +284,7 @@ function folderCopies(
     ended.catch(() => {})
     return {
       child,
-      async end(highest: number): Promise<void> {
+      end: async (highest: number): Promise<void> => {
         const [code] = await ended
         if (code === null || code > highest)
           throw new SandboxError('engine_unavailable', `tar failed for ${name}: ${complaints.trim()}`)
