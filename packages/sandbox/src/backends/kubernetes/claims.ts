@@ -110,11 +110,16 @@ export class Claims implements BackendVolumes {
     )
   }
 
-  /** Names the owner of this claim’s sandbox. */
+  /** Names the owner of this claim’s sandbox. Rejects with `ledger` where it is someone else. */
   async setOwner(claim: PersistentVolumeClaim, owner: SandboxOwner): Promise<void> {
-    await this.#change(claim, ({ metadata }) =>
-      setting('labels', changed(ownerLabels(owner), metadata.labels)),
-    )
+    await this.#change(claim, ({ metadata: { name, labels } }) => {
+      if ((labels?.[KEY.owner] ?? owner.tag) !== owner.tag)
+        throw new SandboxError(
+          'ledger',
+          `The ledger gives the workspace ${name} to this user, but on the cluster it is someone else’s. Nothing was touched: restore the ledger.`,
+        )
+      return setting('labels', changed(ownerLabels(owner), labels))
+    })
   }
 
   /** Repeated on what it is by now while others change it: its volume is being made, for example. */

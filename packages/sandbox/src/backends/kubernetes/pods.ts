@@ -42,6 +42,8 @@ export class Pods {
   readonly #api: KubernetesApi
   readonly #cache: Cache<Pod>
   readonly #claims: Claims
+  /** Why Pods ended that could not be replaced yet. */
+  readonly #ended = new Map<string, SandboxError>()
 
   constructor(options: PodsOptions) {
     this.#options = options
@@ -107,6 +109,7 @@ export class Pods {
   }
 
   async remove(id: string): Promise<void> {
+    this.#ended.delete(id)
     await this.#claims.end(id)
     await this.#delete(id)
   }
@@ -142,13 +145,15 @@ export class Pods {
     const deadline = AbortSignal.timeout(START_MS)
     const limit = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
     const before = await this.#api.get(PODS, id, limit)
-    const ended = before && podEnd(before)
+    const ended = this.#ended.get(id) ?? (before && podEnd(before))
     const pod = await this.#startable(id, before, limit)
     try {
       if (isGated(pod)) await this.#ungate(pod, limit)
       await this.#whenRunning(pod, limit)
+      this.#ended.delete(id)
       return ended
     } catch (error) {
+      if (ended !== undefined) this.#ended.set(id, ended)
       await this.#undo(pod)
       throw deadline.aborted && !(error instanceof SandboxError) ? tooLong(id) : error
     }

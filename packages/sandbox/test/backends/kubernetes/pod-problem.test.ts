@@ -1,0 +1,27 @@
+/** How a Pod ended, for the one whose command ran in it. */
+import { expect, test } from 'vitest'
+
+import type { ObjectMeta, Pod } from '../../../src/backends/kubernetes/objects.ts'
+import { podEnd } from '../../../src/backends/kubernetes/pod-problem.ts'
+
+const KILLED = { exitCode: 137, reason: 'OOMKilled' }
+
+function ended(terminated: { exitCode: number; reason: string }, metadata: Partial<ObjectMeta> = {}): Pod {
+  return {
+    metadata: { name: 'sbx-team-abcdefgh-1', ...metadata },
+    spec: { containers: [] },
+    status: {
+      phase: 'Failed',
+      containerStatuses: [{ name: 'sbxd', ready: false, restartCount: 0, state: { terminated } }],
+    },
+  }
+}
+
+test.each([
+  ['the kernel killed all of it', ended(KILLED), 'out_of_memory'],
+  // The runtime has that reason from a command that was killed an hour before.
+  ['sbxd exited later', ended({ exitCode: 0, reason: 'OOMKilled' }), 'sandbox_lost'],
+  ['deleted later', ended(KILLED, { deletionTimestamp: '2026-01-01T00:00:00Z' }), 'sandbox_lost'],
+])('out of memory is told apart from a lost sandbox: %s', (_, pod, code) => {
+  expect(podEnd(pod)?.code).toBe(code)
+})
