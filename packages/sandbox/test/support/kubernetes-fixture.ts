@@ -3,6 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+import { vi } from 'vitest'
+
 import { testCluster } from '../../../../test/cluster/cluster.ts'
 import type { SandboxBackend, SandboxSpec } from '../../src/backend.ts'
 import {
@@ -43,6 +45,9 @@ export async function kubernetesFixture(): Promise<KubernetesFixture> {
   await apply('create', 'namespace', namespace)
   await apply('label', 'namespace', namespace, 'pod-security.kubernetes.io/enforce=privileged')
   await apply('create', 'priorityclass', `${namespace}-warm`, '--value=-10')
+  // Without it no Pod is admitted; after a start of the API server it comes late.
+  const account = ['get', 'serviceaccount', 'default', '-n', namespace]
+  await vi.waitFor(() => cluster.kubectl(...account), { timeout: 60_000, interval: 250 })
   const opened: SandboxBackend[] = []
   const another = async (change: Partial<KubernetesBackendOptions> = {}): Promise<SandboxBackend> => {
     const made = await createKubernetesBackend({

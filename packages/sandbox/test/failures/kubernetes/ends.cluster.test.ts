@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
-import { extent, sample } from '../../../../../test/campaign.ts'
+import { onlyInFullRun, sample } from '../../../../../test/campaign.ts'
 import { noCluster, noOwnCluster, ownCluster } from '../../../../../test/cluster/cluster.ts'
 import type { Sandboxes } from '../../../src/controller/sandboxes.ts'
 import { kubernetesFixture, type KubernetesFixture } from '../../support/kubernetes-fixture.ts'
@@ -66,7 +66,6 @@ interface End {
   name: string
   words: RegExp
   strike: (id: string) => Promise<void>
-  restore?: () => Promise<void>
 }
 
 const ENDS: End[] = [
@@ -95,8 +94,10 @@ const ENDS: End[] = [
   {
     name: 'preempted',
     words: /make room for a Pod of higher priority/,
-    strike: async (id) => fillNode(await nodeOf(id)),
-    async restore() {
+    async strike(id) {
+      await fillNode(await nodeOf(id))
+      await fixture.kubectl('wait', 'pod', 'first', '--for=condition=PodScheduled', '--timeout=60s')
+      // The home of the sandbox is on that node.
       await fixture.kubectl('delete', 'pod', 'first', '--grace-period=0', '--force')
       await fixture.kubectl('delete', 'priorityclass', `${fixture.namespace}-first`)
     },
@@ -106,17 +107,13 @@ const ENDS: End[] = [
 describe.skipIf(noCluster !== undefined)(`a Pod that ends (${noCluster ?? 'on a cluster'})`, () => {
   test.each(sample('ends of a Pod', ENDS, 1))(
     '$name: the command fails with the reason, ran once, and the files are kept',
-    async ({ words, strike, restore }) => {
+    async ({ words, strike }) => {
       const controller = fixture.controller()
       await say(controller, 'echo mine >kept')
       const { id } = await controller.acquire('ann')
       const victims = await beginVictims(controller)
       await victims.printing
       await strike(id)
-      if (restore !== undefined) {
-        await expect.poll(() => victims.isOver(), { timeout: 60_000 }).toBe(true)
-        await restore()
-      }
       expect(await victims.failure()).toMatchObject({
         code: 'sandbox_lost',
         message: expect.stringMatching(words),
@@ -138,34 +135,32 @@ describe.skipIf(noCluster !== undefined)(`a Pod that ends (${noCluster ?? 'on a 
 })
 
 describe.skipIf(noOwnCluster !== undefined)(`a node that is cut (${noOwnCluster ?? 'of ours'})`, () => {
-  test.skipIf(extent(true, false))(
-    'no second Pod, the node’s name in words, and all is back with the node (only in a full run)',
-    async () => {
-      const controller = fixture.controller()
-      await say(controller, 'echo mine >kept')
-      const { id } = await controller.acquire('ann')
-      const node = await nodeOf(id)
-      const number = node === 'node1' ? 1 : 2
-      await ownCluster().cutNode(number, true)
-      try {
-        await expect
-          .poll(() => fixture.kubectl('get', 'pod', id, '-o', 'jsonpath={.metadata.deletionTimestamp}'), {
-            timeout: 120_000,
-            interval: 1_000,
-          })
-          .not.toBe('')
-        await expect(lastWords(controller)).resolves.toMatchObject({
-          code: 'workspace_unreachable',
-          message: expect.stringContaining(node),
+  test('no second Pod, the node’s name in words, and all is back with the node', async ({ skip }) => {
+    onlyInFullRun(skip)
+    const controller = fixture.controller()
+    await say(controller, 'echo mine >kept')
+    const { id } = await controller.acquire('ann')
+    const node = await nodeOf(id)
+    const number = node === 'node1' ? 1 : 2
+    await ownCluster().cutNode(number, true)
+    try {
+      await expect
+        .poll(() => fixture.kubectl('get', 'pod', id, '-o', 'jsonpath={.metadata.deletionTimestamp}'), {
+          timeout: 120_000,
+          interval: 1_000,
         })
-        expect((await fixture.kubectl('get', 'pod', '-o', 'name')).trim()).toBe(`pod/${id}`)
-      } finally {
-        await ownCluster().cutNode(number, false)
-      }
-      await usable(controller)
-      expect(await say(controller, 'cat kept')).toBe('mine')
-    },
-  )
+        .not.toBe('')
+      await expect(lastWords(controller)).resolves.toMatchObject({
+        code: 'workspace_unreachable',
+        message: expect.stringContaining(node),
+      })
+      expect((await fixture.kubectl('get', 'pod', '-o', 'name')).trim()).toBe(`pod/${id}`)
+    } finally {
+      await ownCluster().cutNode(number, false)
+    }
+    await usable(controller)
+    expect(await say(controller, 'cat kept')).toBe('mine')
+  })
 })
 
 /** Why there is no sandbox, once its stream is known to be lost. */

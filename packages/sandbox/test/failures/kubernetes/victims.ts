@@ -64,8 +64,6 @@ export interface Victims {
   verify(): Promise<void>
   /** The failure of the command that prints. */
   failure(): Promise<unknown>
-  /** It has ended or failed. */
-  isOver(): boolean
 }
 
 /** One command that prints for eight seconds and more, and short ones in a row. */
@@ -82,10 +80,6 @@ export async function beginVictims(controller: Sandboxes): Promise<Victims> {
   })()
   // Awaited below, whichever of them fails first.
   void Promise.allSettled([long, short])
-  let longIsOver = false
-  void Promise.allSettled([long]).then(() => {
-    longIsOver = true
-  })
   const { promise: printing, resolve } = Promise.withResolvers<void>()
   void (async () => {
     while (receipt.bytes === 0) await sleep(5)
@@ -93,7 +87,6 @@ export async function beginVictims(controller: Sandboxes): Promise<Victims> {
   })()
   return {
     printing,
-    isOver: () => longIsOver,
     failure: () =>
       long.then(
         () => undefined,
