@@ -206,4 +206,44 @@ export const matrix: Row[] = [
     cases: ["name: 'crun'", "name: 'userns-remap'", "name: 'runsc'"],
     not: 'cgroup v2 is a matter of the host: the whole suite runs on whatever it has. A rootless engine on cgroup v1 enforces no limits at all and says so, hence no sandbox is made on it; on cgroup v2 it would need a user with its own systemd session, which a test cannot make. Podman’s socket (4.3) takes a system call filter only as the path of a file on its host, so it cannot be given ours, and says so. Debian’s runsc of 2022 skips single tests, each with its reason there: it has no subreapers, and no limits with --ignore-cgroups.',
   },
+  {
+    id: 'cluster-parts',
+    inject:
+      'a cluster’s API server, etcd, runtime or kubelet killed; its API server silent; a node cut for seconds',
+    during: 'printing, between START and its answer',
+    expected: 'not a byte lost or twice, no command twice, no relay left, all streams back within seconds',
+    tests: {
+      [`${here}/kubernetes/parts.cluster.test.ts`]: ['no byte is lost', 'the streams of all are back'],
+    },
+  },
+  {
+    id: 'cluster-pod-ends',
+    inject: 'a Pod deleted, evicted, preempted; its claim deleted; its node lost',
+    during: 'printing, stopped',
+    expected: 'the reason in words, files kept, never an empty home, never a second Pod on it',
+    tests: {
+      [`${here}/kubernetes/ends.cluster.test.ts`]: [
+        'the command fails with the reason',
+        'never an empty home',
+        'no second Pod',
+      ],
+    },
+  },
+  {
+    id: 'cluster-refuses',
+    inject: 'a quota, an image, room, a volume or a token that a cluster does not give; Pods of other makers',
+    during: 'acquire, claim',
+    expected: 'in words; what was begun is undone',
+    tests: {
+      [`${here}/kubernetes/refusals.cluster.test.ts`]: [
+        'a quota',
+        'an image',
+        'without room',
+        'a class of volumes',
+        'finished by the next open',
+        'never used',
+        'a new token',
+      ],
+    },
+  },
 ]

@@ -1,0 +1,172 @@
+/** What a cluster refuses or cannot give: in words, and nothing that was begun is left to start later. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
+
+import { onlyInFullRun } from '../../../../../test/campaign.ts'
+import { noCluster, testCluster } from '../../../../../test/cluster/cluster.ts'
+import { LABEL, ownerTag, poolName } from '../../../src/names.ts'
+import { kubernetesFixture, type KubernetesFixture } from '../../support/kubernetes-fixture.ts'
+import { say } from '../say.ts'
+
+let fixture: KubernetesFixture
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sandlot-refusals-'))
+  fixture = await kubernetesFixture()
+})
+afterEach(async () => {
+  await fixture.dispose()
+  await rm(folder, { recursive: true, force: true })
+})
+
+async function apply(object: object): Promise<void> {
+  const file = join(folder, 'object.json')
+  await writeFile(file, JSON.stringify(object))
+  await fixture.kubectl('apply', '-f', file)
+}
+
+const pods = async (): Promise<string> => fixture.kubectl('get', 'pod', '-o', 'name')
+
+describe.skipIf(noCluster !== undefined)(`what a cluster refuses (${noCluster ?? 'on one'})`, () => {
+  test('a quota that is used up', async () => {
+    await fixture.kubectl('create', 'quota', 'none', '--hard=pods=0')
+    await expect(fixture.controller().acquire('ann')).rejects.toMatchObject({
+      code: 'host_full',
+      message: expect.stringMatching(/quota "none" .* used up .*ResourceQuota/s),
+    })
+    expect(await pods()).toBe('')
+  })
+
+  test('an image that no registry has', async () => {
+    const image = `localhost/sandlot/none@sha256:${'0'.repeat(64)}`
+    await expect(fixture.controller({ image }).acquire('ann')).rejects.toMatchObject({
+      code: 'engine_unavailable',
+      message: expect.stringMatching(/could not get the sandbox image .*SANDLOT_SANDBOX_IMAGE/s),
+    })
+    await expect.poll(pods, { timeout: 20_000 }).toBe('')
+    expect(await say(fixture.controller(), 'echo works')).toBe('works')
+  })
+
+  test('nodes without room', async ({ skip }) => {
+    onlyInFullRun(skip)
+    const limits = { ...fixture.spec().limits, memoryBytes: 2 ** 50 }
+    await expect(fixture.controller({ limits }).acquire('ann')).rejects.toMatchObject({
+      code: 'host_full',
+      message: expect.stringMatching(/^No node of the cluster has room .*Insufficient memory/s),
+    })
+    await expect.poll(pods, { timeout: 20_000 }).toBe('')
+  })
+
+  test('a class of volumes without any', async ({ skip }) => {
+    onlyInFullRun(skip)
+    const name = `${fixture.namespace}-empty`
+    await apply({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name },
+      provisioner: 'kubernetes.io/no-provisioner',
+      volumeBindingMode: 'WaitForFirstConsumer',
+    })
+    try {
+      const backend = await fixture.another({ storageClass: name })
+      await expect(fixture.controller({ backend }).acquire('ann')).rejects.toMatchObject({
+        code: 'workspace_unreachable',
+        message: expect.stringMatching(/^The volume of .* is not ready .*StorageClass/s),
+      })
+      await expect.poll(pods, { timeout: 20_000 }).toBe('')
+    } finally {
+      await fixture.kubectl('delete', 'storageclass', name)
+    }
+  })
+
+  test('a claim of a warm sandbox that ended between its two objects is finished by the next open', async () => {
+    const { backend, deployment, deploymentKey } = fixture
+    const spec = fixture.spec()
+    const warm = await backend.create({ ...spec, name: poolName(deployment, spec.slot) })
+    const tag = ownerTag(deploymentKey, 'ann')
+    await fixture.kubectl(
+      'label',
+      '--overwrite',
+      'pvc',
+      spec.volume,
+      `sandlot.dev/owner=${tag}`,
+      'sandlot.dev/generation=3',
+    )
+    const other = await fixture.another()
+    const [found] = await other.list({ [LABEL.slot]: spec.slot })
+    expect(found?.name).toBe(`${poolName(deployment, spec.slot)}-${tag}-3`)
+    const { stream } = await other.open(warm)
+    stream.destroy()
+    const labels = await fixture.kubectl('get', 'pod', warm.id, '-o', 'jsonpath={.metadata.labels}')
+    expect(JSON.parse(labels)).toMatchObject({ 'sandlot.dev/owner': tag, 'sandlot.dev/generation': '3' })
+    await expect(
+      other.claim(warm.id, { tag: ownerTag(deploymentKey, 'bob'), generation: 4 }),
+    ).rejects.toMatchObject({ code: 'ledger' })
+  })
+
+  test('a Pod of another maker under the name and labels of a stopped sandbox is never used', async () => {
+    const controller = fixture.controller()
+    await say(controller, 'echo mine >kept')
+    const { id } = await controller.acquire('ann')
+    const labels: unknown = JSON.parse(
+      await fixture.kubectl('get', 'pod', id, '-o', 'jsonpath={.metadata.labels}'),
+    )
+    await controller.stop('ann')
+    await apply({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: id, labels },
+      spec: { containers: [{ name: 'sbxd', image: fixture.image, command: ['sleep', '600'] }] },
+    })
+    await fixture.kubectl('wait', 'pod', id, '--for=jsonpath={.status.phase}=Running', '--timeout=60s')
+    await expect(controller.acquire('ann')).rejects.toMatchObject({
+      code: 'unsafe_host',
+      message: expect.stringMatching(/is of another maker .*kubectl delete pod/s),
+    })
+    await fixture.kubectl('delete', 'pod', id, '--grace-period=0', '--force')
+    expect(await say(controller, 'cat kept')).toBe('mine')
+  })
+
+  test('a ServiceAccount that was deleted, and made again with a new token', async () => {
+    const { namespace } = fixture
+    const cluster = testCluster()
+    const token = join(folder, 'token')
+    const kubeconfig = join(folder, 'kubeconfig')
+    const config = parse(await readFile(cluster.kubeconfig, 'utf8')) as { users: { user: unknown }[] }
+    for (const entry of config.users) entry.user = { tokenFile: token }
+    await writeFile(kubeconfig, stringify(config))
+    const make = async (): Promise<void> => {
+      await fixture.kubectl('create', 'serviceaccount', 'agent')
+      await writeFile(token, await cluster.token(namespace, 'agent'))
+    }
+    await fixture.kubectl(
+      'create',
+      'rolebinding',
+      'agent',
+      '--clusterrole=edit',
+      `--serviceaccount=${namespace}:agent`,
+    )
+    await make()
+    const backend = await fixture.another({ access: { namespace, kubeconfig, environment: {} } })
+    const controller = fixture.controller({ backend })
+    await say(controller, 'echo mine >kept')
+    await fixture.kubectl('delete', 'serviceaccount', 'agent')
+    const words = async (): Promise<string> => {
+      try {
+        await controller.stop('ann')
+        return ''
+      } catch (error) {
+        return String(error)
+      }
+    }
+    // The server knows a token for some seconds more.
+    await expect.poll(words, { timeout: 60_000, interval: 500 }).toMatch(/does not accept the agent’s token/)
+    await make()
+    await expect.poll(words, { timeout: 90_000, interval: 500 }).toBe('')
+    expect(await say(controller, 'cat kept')).toBe('mine')
+  })
+})
