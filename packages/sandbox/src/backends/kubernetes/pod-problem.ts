@@ -60,7 +60,8 @@ function unscheduled(
   const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled')
   if (scheduled?.status !== 'False' || scheduled.reason === 'SchedulingGated') return undefined
   const { message = '' } = scheduled
-  const pending = claim?.status?.phase === 'Pending' && /volume|claim/i.test(message)
+  // The scheduler mentions claims of devices in every message.
+  const pending = claim?.status?.phase === 'Pending' && /volume/i.test(message)
   return {
     isFinal: false,
     error: new SandboxError(

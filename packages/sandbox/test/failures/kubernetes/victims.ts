@@ -72,10 +72,10 @@ export async function beginVictims(controller: Sandboxes): Promise<Victims> {
   const newId = (): string => randomBytes(16).toString('hex')
   const receipt = new Receipt()
   const long = follow(controller, sandbox, { id: newId(), text: PRINTING }, receipt)
-  let isOver = false
+  const over = new AbortController()
   let counted = 0
   const short = (async () => {
-    for (; !isOver; counted += 1)
+    for (; !over.signal.aborted; counted += 1)
       await follow(controller, sandbox, { id: newId(), text: `echo ${counted} >>counts` }, new Receipt())
   })()
   // Awaited below, whichever of them fails first.
@@ -94,7 +94,7 @@ export async function beginVictims(controller: Sandboxes): Promise<Victims> {
       ),
     async verify() {
       await long
-      isOver = true
+      over.abort()
       await short
       const now = await controller.acquire('ann')
       expect([receipt.bytes, receipt.hash()]).toEqual([BYTES, numberedHash(BYTES)])
