@@ -19,6 +19,11 @@ import {
 import { Bench, finish, newId, sh } from './harness.ts'
 
 export function connectionTests({ apart, fixture, slow }: Suite): void {
+  const patience = slow
+    ? { heartbeatMs: 2_000, handshakeMs: 10_000 }
+    : { heartbeatMs: 200, handshakeMs: 1_000 }
+  const persist = <T>(bench: Bench, work: (sandbox: ConnectedSandbox) => Promise<T>): Promise<T> =>
+    persistFor(patience, bench, work)
   /** A sandbox of the test's own, removed afterwards. */
   function alone(title: string, body: (own: Awaited<ReturnType<typeof Bench.start>>) => Promise<void>): void {
     apart(title, async () => {
@@ -447,11 +452,15 @@ function breakAt(stream: Duplex, text: string): Duplex {
  * time with a new epoch. Bytes of an earlier connection may arrive late, through another stream of
  * the engine, and break a new one; a late HELLO among them is refused for its old epoch.
  */
-async function persist<T>(bench: Bench, work: (sandbox: ConnectedSandbox) => Promise<T>): Promise<T> {
+async function persistFor<T>(
+  patience: { heartbeatMs: number; handshakeMs: number },
+  bench: Bench,
+  work: (sandbox: ConnectedSandbox) => Promise<T>,
+): Promise<T> {
   for (let attempt = 0; ; attempt += 1) {
     try {
       bench.epoch += 1
-      const sandbox = await bench.connect({ heartbeatMs: 200, handshakeMs: 1_000 })
+      const sandbox = await bench.connect(patience)
       try {
         return await work(sandbox)
       } finally {

@@ -5,5 +5,5 @@ import { testBackend } from '../../support/contract.ts'
 import { kubernetesFixture } from '../../support/kubernetes-fixture.ts'
 
 describe.skipIf(noCluster !== undefined)(`on a cluster (${noCluster ?? 'of this run'})`, () => {
-  testBackend({ name: 'kubernetes', open: kubernetesFixture, ownProcesses: true })
+  testBackend({ name: 'kubernetes', open: kubernetesFixture, ownProcesses: true, slow: true })
 })
