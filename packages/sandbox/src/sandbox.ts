@@ -458,12 +458,15 @@ export interface SandboxStat {
   fileSystem: { bytes: number; freeBytes: number; files: number; freeFiles: number }
 }
 
-export interface Sandbox {
-  /** Container id. */
-  readonly id: string
+interface Boot {
   readonly bootId: string
   /** Why the boot before this one ended, where that is known. */
   readonly endedBefore?: SandboxError | undefined
+}
+
+export interface Sandbox extends Boot {
+  /** Container id. */
+  readonly id: string
   /** Absolute path of the workspace for commands; `/workspace` in a container. */
   readonly workspace: string
   readonly files: SandboxFiles

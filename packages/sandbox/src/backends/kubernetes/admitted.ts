@@ -35,11 +35,11 @@ export function checkAdmitted(asked: Pod, made: Pod): SandboxError | undefined {
   )
 }
 
-/** What cannot differ between versions and settings of this backend while the claim is the same. */
+/** Members that depend on the claim alone, not on the version or the settings of this backend. */
 const OWN =
   /^(?:host(?:Network|PID|IPC)|securityContext\.runAsUser|containers\.\d+(?:\.(?:name|image|command.*))?|volumes\.\d+\.persistentVolumeClaim.*)$/
 
-/** A Pod that runs under our name and labels may be of another maker. `asked`: by the slot’s claim. */
+/** A Pod under our name and labels may be of another maker. `asked`: by the slot’s claim. */
 export function checkOwn(asked: Pod | undefined, running: Pod): SandboxError | undefined {
   const { name } = running.metadata
   const changed = asked && differences(asked.spec, running.spec, '').filter((path) => OWN.test(path))

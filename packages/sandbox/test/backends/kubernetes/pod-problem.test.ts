@@ -1,4 +1,4 @@
-/** How a Pod ended, for the one whose command ran in it. */
+/** The end of a Pod, for the one whose command ran in it. */
 import { expect, test } from 'vitest'
 
 import type { ObjectMeta, Pod } from '../../../src/backends/kubernetes/objects.ts'

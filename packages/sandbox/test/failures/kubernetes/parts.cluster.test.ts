@@ -124,7 +124,7 @@ function isReady(server: URL): Promise<boolean> {
   })
 }
 
-/** Of the sandbox, as soon as it answers. */
+/** The boot of the sandbox, as soon as it answers. */
 async function bootOf(controller: Sandboxes, person: string): Promise<string> {
   for (;;) {
     try {

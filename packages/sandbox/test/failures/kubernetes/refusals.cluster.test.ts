@@ -1,4 +1,4 @@
-/** What a cluster refuses or cannot give: in words, and nothing that was begun is left to start later. */
+/** A cluster refuses something or cannot give it: in words, and nothing that was begun is left to start later. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
