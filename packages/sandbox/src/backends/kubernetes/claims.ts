@@ -122,7 +122,7 @@ export class Claims implements BackendVolumes {
     })
   }
 
-  /** Repeated on what it is by now while others change it: its volume is being made, for example. */
+  /** Repeated while others change the claim: its volume is being made, for example. */
   async #change(
     claim: PersistentVolumeClaim,
     operationsFor: (claim: PersistentVolumeClaim) => PatchOperation[],
