@@ -69,7 +69,7 @@ export async function volumeLabels(
 }
 
 /** Every workspace of the deployment. */
-export async function listVolumes(engine: Engine, deployment: string): Promise<BackendVolume[]> {
+async function listVolumes(engine: Engine, deployment: string): Promise<BackendVolume[]> {
   const filters = JSON.stringify({
     label: [`${LABEL.deployment}=${deployment}`, `${LABEL.role}=sandbox`],
   })

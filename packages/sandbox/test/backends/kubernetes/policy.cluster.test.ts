@@ -82,7 +82,7 @@ describe.skipIf(noCluster !== undefined)(`the policies of the chart (${noCluster
       )
       const all = body['items'] as { metadata: { name: string }; status?: { typeChecking?: unknown } }[]
       const ours = all.filter(({ metadata }) => metadata.name.startsWith(policies.namespace))
-      expect(ours).toHaveLength(6)
+      expect(ours).toHaveLength(7)
       expect(ours.map(({ status }) => status?.typeChecking ?? {})).toEqual(ours.map(() => ({})))
     })
   })
