@@ -118,8 +118,9 @@ packages/cli/src/
   checks: steps.ts config.ts deployment processes programs
   systemd: steps.ts config.ts context.ts deployment processes programs
   testing: steps.ts config.ts programs
+  bundle: steps.ts context.ts programs
   supervisor: steps.ts config.ts context.ts deployment processes programs setup exit-code.ts
-  commands: steps.ts config.ts context.ts deployment processes programs upgrade setup checks systemd testing
+  commands: steps.ts config.ts context.ts deployment processes programs upgrade setup checks systemd testing bundle
   commands.ts: context.ts commands
   main.ts: steps.ts config.ts exit-code.ts commands.ts
 

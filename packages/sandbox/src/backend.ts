@@ -180,8 +180,8 @@ interface BackendInventory {
   readonly volumes: BackendVolumes
   readonly copies: BackendCopies
   /**
-   * The proof of a running sandbox's isolation is that nothing answers at these. Omitted: it is that
-   * there is no interface but `lo`.
+   * Isolation of a running sandbox is proved where nothing answers at these. Omitted: where there
+   * is no interface but `lo`.
    */
   unreachable?(id: string): Promise<readonly ForbiddenAddress[]>
   /**

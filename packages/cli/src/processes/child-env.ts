@@ -172,7 +172,7 @@ const OWN = {
     'DOCKER_TLS_VERIFY',
     'SANDLOT_SANDBOX',
     'SANDLOT_SANDBOX_IMAGE',
-    // Of the Pods that copy workspaces, and of the volumes that are restored.
+    // For the Pods that copy workspaces, and for the volumes that are restored.
     'SANDLOT_SANDBOX_MEMORY_MB',
     'SANDLOT_SANDBOX_CPUS',
     'SANDLOT_SANDBOX_TMP_MB',

@@ -50,7 +50,7 @@ function specOf(deployment: string, { image, limits, runtime, profile }: Options
     image,
     limits: limits ?? DEFAULT_LIMITS,
     labels: slotLabels(deployment, { slot, uid, volume }),
-    ...(runtime === undefined ? {} : { runtime }),
+    runtime,
     ...(profile === undefined || profile === 'default' ? {} : { profile }),
   }
 }

@@ -26,7 +26,7 @@ export interface DockerBackendOptions {
   seccompFile?: string
   /** Image → an extension of it, which replaces it while it exists. */
   imageExtensions?: Readonly<Record<string, string>>
-  /** Of the containers that copy volumes: any of our images. Without it none is copied. */
+  /** Image of the containers that copy volumes: any of ours. Without it none is copied. */
   copyImage?: string
   /** Time limits for a hanging engine, and bounds on its calls. */
   circuit?: CircuitOptions

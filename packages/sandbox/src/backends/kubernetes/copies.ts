@@ -33,7 +33,7 @@ const COMMANDS = {
   write: `read -r word; tar ${tarArguments('write', HOME).join(' ')} && printf %s "$word" && sleep 5`,
 }
 
-/** What the Pods that copy, and the claims that they fill, are made of. */
+/** Parts of the Pods that copy, and of the claims that they fill. */
 export type CopiesFrom = Pick<SandboxSpec, 'image' | 'limits'>
 
 interface CopiesOptions {

@@ -86,7 +86,7 @@ async function judgeRights(api: KubernetesApi): Promise<Finding[]> {
   ]
 }
 
-/** A Pod of nobody’s template. With a policy in force it is refused. */
+/** A Pod of no template of ours. A policy in force refuses it. */
 async function judgePolicy(api: KubernetesApi): Promise<Finding[]> {
   const [id, name] = ['policy', 'Admission policy']
   const foreign: Pod = {

@@ -90,7 +90,7 @@ export function copyTemplate({
     },
     spec: {
       ...podSpec(spec, settings),
-      ...(copy.node === undefined ? {} : { nodeName: copy.node }),
+      nodeName: copy.node,
       initContainers,
       containers: [
         {
@@ -197,7 +197,7 @@ function initContainersOf(spec: SandboxSpec, settings: PodSettings) {
   ]
 }
 
-/** As root with one right. */
+/** Runs as root with one right. */
 function asRoot({ securityContext }: ReturnType<typeof container>, right: string) {
   const capabilities = { drop: ['ALL'], add: [right] }
   return {
