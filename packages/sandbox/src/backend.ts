@@ -195,6 +195,8 @@ interface BackendInventory {
 }
 
 export interface BackendVolumes {
+  /** A deep tree is more than the engine can remove: volumes are emptied first. */
+  readonly emptyFirst: boolean
   /** Every volume of this deployment's sandboxes, in use or not. */
   list(): Promise<BackendVolume[]>
   /** True for a volume of this deployment only. */

@@ -62,8 +62,13 @@ static void copy_both(int connection)
         /* At its end: nobody may read the rest, where the node's runtime has died. */
         if (poll(p, 4, out.ended ? LAST_MS : -1) == 0)
             return;
-        if (!copy(&in) || !copy(&out) || (p[3].revents & (POLLERR | POLLHUP)))
+        if (!copy(&out) || (p[3].revents & (POLLERR | POLLHUP)))
             return;
+        if (!copy(&in)) {
+            /* sbxd listens no more: what it said last still goes out. */
+            in.n = 0;
+            in.ended = passed_end = true;
+        }
         if (in.ended && !in.n && !passed_end)
             passed_end = shutdown(connection, SHUT_WR) == 0;
     }

@@ -82,6 +82,6 @@ On each node, as root (k3s: k3s ctr images import ${file}):
 Where helm and kubectl are, after the Secrets of docs/kubernetes.md:
 
     tar -xf ${file} ${CHART} images.yaml
-    helm install sandlot ${CHART} --namespace sandlot --values images.yaml --values my-values.yaml
+    helm install sandlot ${CHART} --namespace sandlot --values my-values.yaml --values images.yaml
 `
 }

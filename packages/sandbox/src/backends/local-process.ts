@@ -241,6 +241,8 @@ export function createLocalProcessBackend(options: LocalProcessOptions): Sandbox
       },
 
       volumes: {
+        emptyFirst: true,
+
         async list() {
           await mkdir(options.directory, { recursive: true })
           const names = await readdir(options.directory)

@@ -38,8 +38,9 @@ export async function removeWorkspace(
   options: ContainerOptions,
   log: RemovalLog,
 ): Promise<void> {
+  const { volumes } = options.backend.inventory
   try {
-    await emptyWorkspace(workspace, options)
+    if (volumes.emptyFirst) await emptyWorkspace(workspace, options)
   } catch (error) {
     if (!(error instanceof SandboxError)) throw error
     if (error.code === 'workspace_missing') return
@@ -48,7 +49,7 @@ export async function removeWorkspace(
       error,
     })
   }
-  await options.backend.inventory.volumes.remove(workspace.volume)
+  await volumes.remove(workspace.volume)
 }
 
 type Workspace = Pick<LedgerSlot, 'slot' | 'uid' | 'volume'>

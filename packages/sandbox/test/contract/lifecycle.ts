@@ -1,11 +1,15 @@
 import { expect } from 'vitest'
 
 import { SandboxError } from '../../src/errors.ts'
+import type { SandboxSpec } from '../../src/backend.ts'
 import type { Suite } from '../support/contract.ts'
 import { claimedName } from '../../src/names.ts'
 import { Bench, deploymentOf, sh } from './harness.ts'
 
 const TAG = '0123456789abcdef'
+
+/** The sandbox of nobody yet: its slot’s name is that of its volume. */
+const unclaimed = (spec: SandboxSpec): SandboxSpec => ({ ...spec, name: spec.volume })
 
 export function lifecycleTests({ apart, fixture }: Suite): void {
   apart('says what it can do', async () => {
@@ -15,7 +19,7 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
 
   apart('creates once per name, and finds by id, name and label', async () => {
     const { backend } = fixture()
-    const spec = fixture().spec()
+    const spec = unclaimed(fixture().spec())
     const made = await backend.create({ ...spec, labels: { ...spec.labels, 'sandlot.contract': spec.slot } })
     expect(made).toMatchObject({ name: spec.name, state: 'created' })
     expect((await backend.create(spec)).id).toBe(made.id)
@@ -41,7 +45,7 @@ export function lifecycleTests({ apart, fixture }: Suite): void {
     'claims any number of times, never a name that is taken, and rejects when there is no sandbox',
     async () => {
       const { backend } = fixture()
-      const one = fixture().spec()
+      const one = unclaimed(fixture().spec())
       const { slot, volume, uid } = one
       const claimed = (n: number): string => claimedName(deploymentOf(one), slot, TAG, n)
       const { id } = await backend.create(one)

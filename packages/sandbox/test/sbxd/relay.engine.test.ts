@@ -250,7 +250,9 @@ test('nor on a kernel that does not name the process behind a connection', async
   try {
     const binary = await buildUnpinnedSbxd(folder)
     await chmod(binary, 0o755)
-    const within = await runListening(` --volume ${binary}:/usr/bin/sbxd:ro --volume ${binary}:/usr/lib/sandlot/sbxd:ro`)
+    const within = await runListening(
+      ` --volume ${binary}:/usr/bin/sbxd:ro --volume ${binary}:/usr/lib/sandlot/sbxd:ro`,
+    )
     const { number, relays, heard } = await stealNumber(within)
     expect(relays).toBe(number)
     expect(heard).toBe('heard')

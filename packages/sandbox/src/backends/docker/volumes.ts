@@ -13,6 +13,8 @@ export function createVolumes(
   quota: () => Promise<QuotaKind>,
 ): BackendVolumes {
   return {
+    emptyFirst: true,
+
     async has(name, signal) {
       const labels = await volumeLabels(engine, name, signal)
       // An engine creates one without labels when a container is started by hand after its own

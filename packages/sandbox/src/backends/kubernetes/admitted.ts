@@ -19,9 +19,7 @@ const ADDED = new Set([
   'affinity',
   'imagePullSecrets',
   'schedulingGates',
-  'containers.*.terminationMessagePath',
   'containers.*.terminationMessagePolicy',
-  'initContainers.*.terminationMessagePath',
   'initContainers.*.terminationMessagePolicy',
 ])
 

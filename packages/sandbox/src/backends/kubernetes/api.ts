@@ -36,6 +36,8 @@ export interface RemoveOptions {
   graceSeconds?: number
   /** Rejects with an error whose `outrun` is true where the object of that name is another one. */
   uid?: string
+  /** The same where it has changed since. */
+  resourceVersion?: string
 }
 
 /**
@@ -130,11 +132,11 @@ export function createApi(access: ClusterAccess): KubernetesApi {
       const doing = `change the ${resource.singular} ${name}`
       return call({ method: 'PATCH', path: path(resource, name), body: operations, doing }, signal)
     },
-    remove(resource, name, { graceSeconds, uid } = {}, signal) {
+    remove(resource, name, { graceSeconds, ...preconditions } = {}, signal) {
       const doing = `remove the ${resource.singular} ${name}`
       const body = {
         gracePeriodSeconds: graceSeconds,
-        ...(uid !== undefined && { preconditions: { uid } }),
+        preconditions,
       }
       return removed(call({ method: 'DELETE', path: path(resource, name), body, doing }, signal))
     },

@@ -58,9 +58,10 @@ const template = z
     }
   })
   .pipe(
-    z.strictObject({
+    // A later version may say more.
+    z.object({
       image: z.string(),
-      limits: z.strictObject({
+      limits: z.object({
         memoryBytes: z.number(),
         cpus: z.number(),
         pids: z.number(),
@@ -76,7 +77,7 @@ const template = z
 
 /**
  * Inverse of `claimTemplate`: the spec of the slot's sandbox; its template is checked when a Pod is
- * made of it. Throws `sandbox_lost` for an annotation that this version cannot read.
+ * made of it. Throws `engine_unavailable` for an annotation that this version cannot read.
  */
 export function readSpec(metadata: {
   name: string
@@ -88,7 +89,7 @@ export function readSpec(metadata: {
   const read = template.safeParse(metadata.annotations[KEY.template])
   if (!read.success || metadata.name !== volume) {
     throw new SandboxError(
-      'sandbox_lost',
+      'engine_unavailable',
       `The claim ${metadata.name} does not say from which template its sandbox was made. Its files stay.`,
     )
   }

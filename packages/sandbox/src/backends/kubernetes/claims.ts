@@ -5,8 +5,8 @@ import { LABEL } from '../../names.ts'
 import type { KubernetesApi } from './api.ts'
 import { KubernetesError } from './api-error.ts'
 import { sandboxAnnotations } from './claim-template.ts'
-import { KEY, objectLabels, ownerLabels, readLabels } from './labels.ts'
-import { CLAIMS, type PatchOperation, type PersistentVolumeClaim } from './objects.ts'
+import { KEY, objectLabels, ownerLabels, ownerOf, readLabels } from './labels.ts'
+import { type PatchOperation, type PersistentVolumeClaim } from './objects.ts'
 import { isEnding, isSandboxOf, workspaceOf } from './sandboxes-of.ts'
 import type { Cache } from './watch.ts'
 
@@ -41,6 +41,8 @@ interface ClaimsOptions {
 }
 
 export class Claims implements BackendVolumes {
+  /** A volume of a cluster is removed by its driver. */
+  readonly emptyFirst = false
   readonly #api: KubernetesApi
   readonly #deployment: string
   readonly #cache: Cache<PersistentVolumeClaim>
@@ -93,7 +95,9 @@ export class Claims implements BackendVolumes {
   async begin(spec: SandboxSpec, fingerprint: string, signal?: AbortSignal): Promise<void> {
     const annotations = sandboxAnnotations(this.#deployment, spec)
     const labels = objectLabels(this.#deployment, spec, fingerprint)
+    const owner = ownerOf(this.#deployment, spec)
     await this.#change(await this.#find(spec, signal), (claim) => [
+      ...checkedOwner(claim, owner),
       ...(claim.metadata.annotations === undefined ? [NO_ANNOTATIONS] : []),
       ...setting('annotations', changed(annotations, claim.metadata.annotations)),
       ...setting('labels', changed(labels, claim.metadata.labels)),
@@ -112,14 +116,10 @@ export class Claims implements BackendVolumes {
 
   /** Names the owner of this claim’s sandbox. Rejects with `ledger` where it is someone else. */
   async setOwner(claim: PersistentVolumeClaim, owner: SandboxOwner): Promise<void> {
-    await this.#change(claim, ({ metadata: { name, labels } }) => {
-      if ((labels?.[KEY.owner] ?? owner.tag) !== owner.tag)
-        throw new SandboxError(
-          'ledger',
-          `The ledger gives the workspace ${name} to this user, but on the cluster it is someone else’s. Nothing was touched: restore the ledger.`,
-        )
-      return setting('labels', changed(ownerLabels(owner), labels))
-    })
+    await this.#change(claim, (now) => [
+      ...checkedOwner(now, owner),
+      ...setting('labels', changed(ownerLabels(owner), now.metadata.labels)),
+    ])
   }
 
   /** Repeated while others change the claim: its volume is being made, for example. */
@@ -171,13 +171,32 @@ export class Claims implements BackendVolumes {
   }
 
   #read(name: string, signal?: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
-    return this.#api.get(CLAIMS, name, signal)
+    return this.#cache.ask(name, signal)
   }
 
   #isOurs({ metadata }: PersistentVolumeClaim): boolean {
     const labels = readLabels(metadata.labels ?? {})
     return labels[LABEL.deployment] === this.#deployment && labels[LABEL.role] === 'sandbox'
   }
+}
+
+/**
+ * No operation. Throws `ledger` where the claim is someone else’s, and `exists` where it has a
+ * sandbox of a later generation.
+ */
+function checkedOwner({ metadata }: PersistentVolumeClaim, owner: SandboxOwner | undefined): [] {
+  const { [KEY.owner]: tag, [KEY.generation]: generation = '0' } = metadata.labels ?? {}
+  if (tag === undefined) return []
+  if (tag !== owner?.tag)
+    throw new SandboxError(
+      'ledger',
+      `The ledger gives the workspace ${metadata.name} to this user, but on the cluster it is someone else’s. Nothing was touched: restore the ledger.`,
+    )
+  if (Number(generation) <= owner.generation) return []
+  throw new SandboxError(
+    'exists',
+    `The workspace ${metadata.name} has a sandbox of the later generation ${generation}. Try again.`,
+  )
 }
 
 /** Those of `wanted` that are not so yet. */

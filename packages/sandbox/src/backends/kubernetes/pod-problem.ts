@@ -73,6 +73,26 @@ function unscheduled(
   }
 }
 
+/** The reason for a Pod that did not run within `ms`, and of which nothing else is known. */
+export function startTooLong({ status, metadata, spec }: Pod, ms: number): SandboxError {
+  const scheduled = status?.conditions?.some(
+    ({ type, status: is }) => type === 'PodScheduled' && is === 'True',
+  )
+  const waits = statuses(status).some(({ state }) =>
+    /^(?:ContainerCreating|PodInitializing)$/.test(state?.waiting?.reason ?? ''),
+  )
+  const look = `Look at its events: kubectl describe pod ${metadata.name}.`
+  if (scheduled && waits)
+    return new SandboxError(
+      'workspace_unreachable',
+      `The node ${spec.nodeName} did not prepare the volume or the image of this sandbox within ${ms / 1_000} s. ${look}`,
+    )
+  return new SandboxError(
+    'engine_unavailable',
+    `The Pod ${metadata.name} did not run within ${ms / 1_000} s. ${look}`,
+  )
+}
+
 function statuses(status: Pod['status']): ContainerStatus[] {
   return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]
 }

@@ -11,7 +11,7 @@ import { openExec } from './exec-stream.ts'
 import { KEY, ownerLabels, ownerOf, podName, readLabels, selectorOf } from './labels.ts'
 import { type PersistentVolumeClaim, type Pod, PODS } from './objects.ts'
 import type { StreamPace } from './pace.ts'
-import { podEnd, podProblem } from './pod-problem.ts'
+import { podEnd, podProblem, startTooLong } from './pod-problem.ts'
 import { CONTAINER } from './pod-template.ts'
 import { hasEnded, isEnding, isGated, isRunning, sandboxesOf } from './sandboxes-of.ts'
 import type { Cache } from './watch.ts'
@@ -67,11 +67,8 @@ export class Pods {
   async create(spec: SandboxSpec, signal?: AbortSignal): Promise<BackendSandbox> {
     const { deployment, fingerprint } = this.#options
     const id = podName(deployment, spec.slot, ownerOf(deployment, spec)?.generation ?? 0)
-    const existing = await this.#api.get(PODS, id, signal)
-    if (existing === undefined || isEnding(existing)) {
-      await this.#claims.begin(spec, fingerprint(spec), signal)
-      if (existing === undefined) await this.#make(spec, signal)
-    }
+    await this.#claims.begin(spec, fingerprint(spec), signal)
+    if ((await this.#cache.ask(id, signal)) === undefined) await this.#make(spec, signal)
     const made = (await this.list({ [LABEL.slot]: spec.slot })).find((sandbox) => sandbox.id === id)
     if (made !== undefined) return made
     throw new SandboxError(
@@ -90,10 +87,7 @@ export class Pods {
     )
     try {
       // After it: the Pod that was seen before may have been replaced by one of the same name.
-      const [pod, home] = await Promise.all([
-        this.#api.get(PODS, id, signal),
-        this.#claims.ofSandbox(id, signal),
-      ])
+      const [pod, home] = await Promise.all([this.#cache.ask(id, signal), this.#claims.ofSandbox(id, signal)])
       if (pod?.metadata.uid === undefined || !isRunning(pod)) throw lost()
       const problem = checkOwn(home && this.#podOf(home, id), pod)
       if (problem !== undefined) throw problem
@@ -105,19 +99,21 @@ export class Pods {
   }
 
   async stop(id: string): Promise<void> {
-    await this.#delete(id)
+    const pod = await this.#cache.ask(id)
+    if (pod !== undefined) await this.#delete(pod)
   }
 
   async remove(id: string): Promise<void> {
     this.#ended.delete(id)
+    // First: interrupted, it is a stopped sandbox, and not a Pod that no claim names.
+    await this.stop(id)
     await this.#claims.end(id)
-    await this.#delete(id)
   }
 
   /** The PersistentVolumeClaim first: of an interrupted claim it decides, and any agent ends it. */
   async claim(id: string, owner: SandboxOwner): Promise<void> {
     const home = await this.#claims.ofSandbox(id)
-    const pod = await this.#api.get(PODS, id)
+    const pod = await this.#cache.ask(id)
     if (home === undefined && pod === undefined) throw lost()
     const slot = readLabels((home ?? pod)?.metadata.labels ?? {})[LABEL.slot] ?? ''
     const others = (await this.#cache.list()).filter(
@@ -144,7 +140,7 @@ export class Pods {
     }
     const deadline = AbortSignal.timeout(START_MS)
     const limit = signal === undefined ? deadline : AbortSignal.any([signal, deadline])
-    const before = await this.#api.get(PODS, id, limit)
+    const before = await this.#cache.ask(id, limit)
     const ended = this.#ended.get(id) ?? (before && podEnd(before))
     const pod = await this.#startable(id, before, limit)
     try {
@@ -154,19 +150,26 @@ export class Pods {
       return ended
     } catch (error) {
       if (ended !== undefined) this.#ended.set(id, ended)
-      await this.#undo(pod)
-      throw deadline.aborted && !(error instanceof SandboxError) ? tooLong(id) : error
+      // Whoever leaves may have given this person to another agent, which waits for the same Pod.
+      const problem = signal?.aborted === true ? undefined : await this.#undo(pod)
+      throw deadline.aborted && problem !== undefined ? problem : error
     }
   }
 
-  /** Not left to start later, unseen and without a controller. One that runs may be in use. */
-  async #undo({ metadata: { name, uid } }: Pod): Promise<void> {
+  /**
+   * Removes a Pod that is not to start later, unseen and without a controller; one that runs may be
+   * in use. Resolves with the reason why it took too long.
+   */
+  async #undo({ metadata: { name, uid } }: Pod): Promise<SandboxError | undefined> {
     try {
-      const now = await this.#api.get(PODS, name)
-      if (now !== undefined && now.metadata.uid === uid && !isRunning(now))
-        await this.#cache.remove(name, { uid, graceSeconds: 2 })
+      const now = await this.#cache.ask(name)
+      if (now === undefined || now.metadata.uid !== uid || isRunning(now)) return undefined
+      const { resourceVersion } = now.metadata
+      await this.#cache.remove(name, { uid, resourceVersion, graceSeconds: 2 })
+      return startTooLong(now, START_MS)
     } catch {
       // The failure that is being undone is the one to report.
+      return undefined
     }
   }
 
@@ -174,14 +177,14 @@ export class Pods {
   async #startable(id: string, before: Pod | undefined, signal: AbortSignal): Promise<Pod> {
     let pod = before
     if (pod !== undefined && (isEnding(pod) || hasEnded(pod))) {
-      await this.#delete(id)
+      await this.#delete(pod)
       pod = undefined
     }
     const home = await this.#claims.ofSandbox(id, signal)
     // A Pod that the slot's claim does not name is not ours, whatever its labels say.
     if (home === undefined) throw lost()
     if (pod !== undefined && isGated(pod) && checkAdmitted(this.#podOf(home, id), pod) !== undefined) {
-      await this.#delete(id)
+      await this.#delete(pod)
       pod = undefined
     }
     if (pod !== undefined) {
@@ -207,7 +210,7 @@ export class Pods {
       return made
     } catch (error) {
       if (!(error instanceof KubernetesError && error.reason === 'AlreadyExists')) throw error
-      const found = await this.#api.get(PODS, name, signal)
+      const found = await this.#cache.ask(name, signal)
       if (found === undefined || isEnding(found)) throw lost()
       await this.#mustBeAsAsked(asked, found)
       return found
@@ -230,9 +233,11 @@ export class Pods {
     const { items } = await this.#api.list(PODS, selection, signal)
     for (const other of items) {
       if (other.metadata.name === name) continue
-      if (isEnding(other) || hasEnded(other)) await this.#delete(other.metadata.name)
-      else if (!isGated(other)) throw lost()
+      // A gated one too: its own open finds it gone, whichever of the two is faster.
+      if (isEnding(other) || hasEnded(other) || isGated(other)) await this.#delete(other)
+      else throw lost()
     }
+    if ((await this.#claims.ofSandbox(name, signal)) === undefined) throw lost()
     try {
       await this.#cache.patch(
         name,
@@ -245,8 +250,9 @@ export class Pods {
       )
     } catch (error) {
       // Another controller was first.
-      const now = await this.#api.get(PODS, name, signal)
-      if (now === undefined || isGated(now)) throw error
+      const now = await this.#cache.ask(name, signal)
+      if (now === undefined || now.metadata.uid !== pod.metadata.uid) throw lost()
+      if (isGated(now)) throw error
     }
   }
 
@@ -268,22 +274,27 @@ export class Pods {
     )
   }
 
-  /** Deletes the Pod and waits until it is gone. Idempotent. */
-  async #delete(id: string): Promise<void> {
-    const pod = await this.#api.get(PODS, id)
-    if (pod === undefined) return
-    await this.#cache.remove(id, { uid: pod.metadata.uid, graceSeconds: 2 })
+  /** Deletes this Pod and waits until it is gone; another one of its name stays. Idempotent. */
+  async #delete({ metadata: { name, uid }, spec: { nodeName } }: Pod): Promise<void> {
     try {
-      await this.#cache.until(id, (left) => left?.metadata.uid !== pod.metadata.uid, {
-        doing: `remove the Pod ${id}`,
+      await this.#cache.remove(name, { uid, graceSeconds: 2 })
+    } catch (error) {
+      if (error instanceof KubernetesError && error.outrun) return
+      throw error
+    }
+    try {
+      await this.#cache.until(name, (left) => left?.metadata.uid !== uid, {
+        doing: `remove the Pod ${name}`,
         ms: END_MS,
       })
     } catch (error) {
-      const { nodeName } = pod.spec
+      // Not where the API does not answer: that says nothing of the node.
+      const left = await this.#cache.ask(name)
+      if (left === undefined || left.metadata.uid !== uid) return
       if (nodeName === undefined) throw error
       throw new SandboxError(
         'workspace_unreachable',
-        `The node ${nodeName}, on which this sandbox runs, does not answer, so nothing else may use its files. They are back with the node; where it is gone for good, an administrator deletes its Node object.`,
+        `The node ${nodeName} has not ended this sandbox within ${END_MS / 1_000} s, so nothing else may use its files. They are back with the node. See “kubectl get node ${nodeName}”; only where that machine is off for good, an administrator deletes its Node object.`,
         { cause: error },
       )
     }
@@ -317,11 +328,4 @@ function hasLabels({ metadata }: Pod, labels: Record<string, string>): boolean {
 
 function lost(): SandboxError {
   return new SandboxError('sandbox_lost', 'The sandbox no longer exists on the cluster.')
-}
-
-function tooLong(id: string): SandboxError {
-  return new SandboxError(
-    'engine_unavailable',
-    `The Pod ${id} did not run within ${START_MS / 1_000} s. Look at its events: kubectl describe pod ${id}.`,
-  )
 }

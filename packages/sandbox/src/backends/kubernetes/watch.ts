@@ -23,6 +23,8 @@ interface UntilOptions {
 export interface Cache<T extends KubernetesObject> {
   list(): Promise<T[]>
   get(name: string): Promise<T | undefined>
+  /** Asks the API, also for one that is not selected, and believes its answer. */
+  ask(name: string, signal?: AbortSignal): Promise<T | undefined>
   create(object: T, signal?: AbortSignal): Promise<T>
   patch(name: string, operations: readonly PatchOperation[], signal?: AbortSignal): Promise<T>
   /** See `KubernetesApi`. */
@@ -97,6 +99,14 @@ class WatchedCache<T extends KubernetesObject> implements Cache<T> {
     return this.#objects.get(name)
   }
 
+  async ask(name: string, signal?: AbortSignal): Promise<T | undefined> {
+    const known = this.#objects.get(name)
+    const object = await this.#api.get(this.#resource, name, signal)
+    if (object === undefined) this.#forget(known)
+    else if (isSelected(object, this.#selection)) this.#apply(object)
+    return object
+  }
+
   async create(object: T, signal?: AbortSignal): Promise<T> {
     const created = await this.#api.create(this.#resource, object, signal)
     this.#apply(created)
@@ -139,7 +149,7 @@ class WatchedCache<T extends KubernetesObject> implements Cache<T> {
           'engine_unavailable',
           `The cluster did not ${doing} within ${Math.round(ms / 1_000)} s. Try again; if it persists, look at the events of its namespace.`,
         )
-      if (!(await this.#change(Math.min(left, ASK_MS), signal))) await this.#ask(name, signal)
+      if (!(await this.#change(Math.min(left, ASK_MS), signal))) await this.#askAgain(name, signal)
     }
   }
 
@@ -256,12 +266,9 @@ class WatchedCache<T extends KubernetesObject> implements Cache<T> {
     return resourceVersion
   }
 
-  async #ask(name: string, signal: AbortSignal | undefined): Promise<void> {
-    const known = this.#objects.get(name)
+  async #askAgain(name: string, signal: AbortSignal | undefined): Promise<void> {
     try {
-      const object = await this.#api.get(this.#resource, name, signal)
-      if (object) this.#apply(object)
-      else this.#forget(known)
+      await this.ask(name, signal)
     } catch (error) {
       // A server without an answer may be back before the reader's own deadline.
       const isRefusal = error instanceof KubernetesError && !error.unreachable
@@ -301,3 +308,11 @@ const versionOf = ({ metadata }: KubernetesObject): string => metadata.resourceV
 /** Resource versions are decimal numbers of any length. */
 const isNewer = (a: string, b: string): boolean => (a.length === b.length ? a > b : a.length > b.length)
 const newer = (a: string, b: string): string => (isNewer(a, b) ? a : b)
+
+/** Reads a selection by equal labels alone, such as `a=b,c=d`. */
+function isSelected({ metadata }: KubernetesObject, { labels = '' }: Selection): boolean {
+  return labels.split(',').every((pair) => {
+    const [name = '', value] = pair.split('=')
+    return name === '' || metadata.labels?.[name] === value
+  })
+}

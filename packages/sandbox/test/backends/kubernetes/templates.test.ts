@@ -253,7 +253,7 @@ describe('the claim', () => {
       const { metadata } = claimOf()
       const annotations: Record<string, string> = text === undefined ? {} : { [KEY.template]: text }
       const read = () => readSpec({ ...metadata, annotations })
-      expect(read).toThrow(expect.objectContaining({ code: 'sandbox_lost' }))
+      expect(read).toThrow(expect.objectContaining({ code: 'engine_unavailable' }))
     },
   )
   test('of another name is not this slot’s', () => {
