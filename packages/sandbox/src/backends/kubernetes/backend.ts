@@ -90,11 +90,7 @@ export async function createKubernetesBackend(options: KubernetesBackendOptions)
       volumes: claims,
       unreachable: async (id) => unreachable(access, await cache.list(), id),
       copies,
-      // Each home is a volume of its own, so none takes the space of another.
-      hostDisk: async (): Promise<FreeSpace> => ({
-        bytes: Number.POSITIVE_INFINITY,
-        files: Number.POSITIVE_INFINITY,
-      }),
+      hostDisk: async () => UNBOUNDED,
       health: () => api.health(),
       async close() {
         cache.close()
@@ -105,6 +101,9 @@ export async function createKubernetesBackend(options: KubernetesBackendOptions)
     },
   }
 }
+
+/** Each home is a volume of its own, so none takes the space of another. */
+const UNBOUNDED: FreeSpace = { bytes: Number.POSITIVE_INFINITY, files: Number.POSITIVE_INFINITY }
 
 async function unpausable(): Promise<never> {
   throw new SandboxError('engine_unavailable', 'Kubernetes does not pause a Pod; stop it instead.')
