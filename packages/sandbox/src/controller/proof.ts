@@ -11,26 +11,30 @@ import { check, type Finding, isSafe } from '#shared/base/finding'
 
 const TIMEOUT_MS = 30_000
 
-/**
- * Prints `name=value` lines. Uses only /usr, which is read-only, and perl without modules. A system
- * call's value is `open` when it succeeded, else its errno: on a kernel without our filter
- * io_uring_setup(1, 0) returns EFAULT, AF_VSOCK succeeds in a virtual machine, and ptrace of
- * process 1 returns EPERM with and without it, so a child of our own is tried as well. The lines
- * from `kernel` on are for gVisor, whose /proc has fewer fields: its log's first record, the same
- * facts by prctl(2) and mount table, and the ways to a key in the memory of process 1.
- */
-const SCRIPT = String.raw`
+/** Begins both scripts. They print `name=value` lines, and use only /usr, which is read-only. */
+const HEAD = String.raw`
 use strict;
+my $arm = -e '/lib/ld-linux-aarch64.so.1';
 sub say1 { print "$_[0]=$_[1]\n" }
+`
+
+/**
+ * Tries the kernel and the container, in perl without modules. A system call's value is `open` when
+ * it succeeded, else its errno: on a kernel without our filter io_uring_setup(1, 0) returns EFAULT,
+ * AF_VSOCK succeeds in a virtual machine, and ptrace of process 1 returns EPERM with and without
+ * it, so a child of our own is tried as well. The lines from `kernel` on are for gVisor, whose
+ * /proc has fewer fields: its log's first record, the same facts by prctl(2) and mount table, and
+ * the ways to a key in the memory of process 1.
+ */
+const ATTACKS = String.raw`
 sub errno { return $!{EPERM} ? 'EPERM' : $!{EACCES} ? 'EACCES' : $!{ENOSYS} ? 'ENOSYS' : $!{EROFS} ? 'EROFS' : 'errno ' . ($! + 0) }
 sub attempt { my ($name, @call) = @_; $! = 0; my $got = syscall(shift @call, @call); say1($name, $got >= 0 ? 'open' : errno()) }
 open(my $status, '<', '/proc/self/status') or die "status: $!";
 while (<$status>) { say1($1, $2) if /^(Seccomp|NoNewPrivs|CapInh|CapPrm|CapEff|CapBnd|CapAmb|Uid):\s+(\S+)/ }
-my $arm = -e '/lib/ld-linux-aarch64.so.1';
 attempt('io_uring', 425, 1, 0);
 attempt('userfaultfd', $arm ? 282 : 323, 1);
 attempt('unshare', $arm ? 97 : 272, 0x10000000);
-my $child = fork(); if (!$child) { sleep 5; exit 0 }
+defined(my $child = fork()) or die "fork: $!"; if (!$child) { sleep 5; exit 0 }
 attempt('ptrace', $arm ? 117 : 101, 16, $child, 0, 0); attempt('process_vm_writev', $arm ? 271 : 311, $child, 0, 0, 0, 0, 0); kill 9, $child; waitpid($child, 0);
 $! = 0; my $vsock = syscall($arm ? 198 : 41, 40, 1, 0); say1('vsock', $vsock >= 0 ? 'open' : errno());
 $! = 0; say1('root', open(my $f, '>', '/sandlot-probe') ? 'open' : errno());
@@ -43,7 +47,13 @@ say1('nnp', syscall($arm ? 167 : 157, 39, 0, 0, 0, 0));
 my $mount = ''; open(my $mounts, '<', '/proc/self/mounts'); while (<$mounts>) { my @field = split ' '; $mount = $field[3] if $field[1] eq '/' } say1('root_mount', $mount);
 $! = 0; say1('memory_of_1', open(my $memory, '<', '/proc/1/mem') ? 'open' : errno());
 attempt('trace_1', $arm ? 117 : 101, 16, 1, 0, 0);
-exit 0 unless @ARGV;
+`
+
+/**
+ * Tries all addresses at once, for 1.5 s at most; a refused connection is an answer too. Starts no
+ * process.
+ */
+const ADDRESSES = String.raw`
 require Socket; my (@answered, @asked);
 for my $place (@ARGV) {
   my ($kind, $host, $port, $name) = split ' ', $place, 4;
@@ -78,26 +88,31 @@ say1('answered', join ',', @answered);
 type Proof = ReadonlyMap<string, string>
 
 /**
- * Runs the script, which tries all of `addresses` at once, for 1.5 s at most; a refused connection
- * is an answer too. Rejects with a `SandboxError` when it cannot run.
+ * Runs the attacks, and with `addresses` tries those. Rejects with a `SandboxError` when that
+ * cannot run to its end: `timeout`, `engine_unavailable` or one of `collect`.
  */
-export async function probeSandbox(
+export function probeSandbox(sandbox: Sandbox, addresses: readonly ForbiddenAddress[] = []): Promise<Proof> {
+  return runScript(sandbox, addresses.length === 0 ? ATTACKS : ATTACKS + ADDRESSES, addresses)
+}
+
+async function runScript(
   sandbox: Sandbox,
-  addresses: readonly ForbiddenAddress[] = [],
+  script: string,
+  addresses: readonly ForbiddenAddress[],
 ): Promise<Proof> {
   const places = addresses.map(
     ({ name, host, port, udp }) => `${udp ? 'udp' : 'tcp'} ${host} ${port} ${name}`,
   )
   const { code, cause, stdout } = await collect(sandbox, {
-    command: ['/usr/bin/perl', '-MErrno', '-e', SCRIPT, ...places],
+    command: ['/usr/bin/perl', '-MErrno', '-e', HEAD + script, ...places],
     env: { PERL5LIB: '', PERL5OPT: '', LD_PRELOAD: '' },
     timeoutMs: TIMEOUT_MS,
     merge: true,
   })
   if (code !== 0)
     throw new SandboxError(
-      'unsafe_host',
-      `The proof of a new sandbox did not finish: ${stdout.slice(-500) || cause}.`,
+      cause === 'timeout' ? 'timeout' : 'engine_unavailable',
+      `The proof of a sandbox did not finish (${cause}): ${stdout.slice(-500).trim() || 'no output'}. Try again; if it persists, look at the load of its host.`,
     )
   return new Map(
     stdout.split('\n').flatMap((line): [string, string][] => {
@@ -254,13 +269,30 @@ function judgeSurroundings(proof: Proof): Finding[] {
   ]
 }
 
-/** Throws `unsafe_host` with every failed requirement. */
+/**
+ * Throws `unsafe_host` with every failed requirement. Where the proof did not run to its end,
+ * rejects as `probeSandbox`.
+ */
 export async function requireProof(
   sandbox: Sandbox,
   profile?: SandboxProfile,
   addresses?: readonly ForbiddenAddress[],
 ): Promise<void> {
-  const findings = judgeProof(await probeSandbox(sandbox, addresses), profile)
+  requireSafe(judgeProof(await probeSandbox(sandbox, addresses), profile))
+}
+
+/**
+ * Only the network can come up around a sandbox; the values of everything else may now be those of
+ * a user's commands, such as a limit that they have reached.
+ */
+async function requireSilence(sandbox: Sandbox, addresses: readonly ForbiddenAddress[]): Promise<void> {
+  const proof = await runScript(sandbox, ADDRESSES, addresses)
+  if (!proof.has('answered'))
+    throw new SandboxError('engine_unavailable', 'The proof of a sandbox has no result. Try again.')
+  requireSafe([judgeNetwork(proof)])
+}
+
+function requireSafe(findings: readonly Finding[]): void {
   if (isSafe(findings)) return
   const failed = findings.filter(({ state }) => state === 'failed')
   throw new SandboxError(
@@ -272,15 +304,19 @@ export async function requireProof(
 }
 
 /**
- * Runs the isolation proof of a sandbox before it is handed out, where it is due. Rejects with a
- * `SandboxError`: `unsafe_host`.
+ * Runs the isolation proof of a sandbox, where it is due: before it is handed out, and with
+ * `isAgain` for one that was, in which commands may run. Rejects with a `SandboxError`:
+ * `unsafe_host`, or another code where the proof could not be made; `isAgain` is then due in a
+ * minute.
  */
-export type Prove = (sandbox: ProvedSandbox, profile: SandboxProfile) => Promise<void>
+export type Prove = (sandbox: ProvedSandbox, profile: SandboxProfile, isAgain?: boolean) => Promise<void>
 
 type ProvedSandbox = Sandbox & Pick<ConnectedSandbox, 'id' | 'bootId'>
 
 /** Milliseconds after which what surrounds a sandbox may have changed. */
 const AGAIN_MS = 600_000
+/** Milliseconds after a repeated proof that could not be made. */
+const RETRY_MS = 60_000
 
 /**
  * A controller creates all sandboxes of one profile alike, so the first one proves it for all. But
@@ -288,23 +324,35 @@ const AGAIN_MS = 600_000
  * remembered. A backend without isolation has nothing to prove.
  */
 export function createProve({ inventory }: Pick<SandboxBackend, 'inventory'>): Prove {
-  const proved = new Map<string, { since: number; proof: Promise<void> }>()
+  const proved = new Map<string, { until: number; proof: Promise<void> }>()
   const isForAll = inventory.unreachable === undefined
-  const prove = async (sandbox: ProvedSandbox, profile: SandboxProfile): Promise<void> => {
-    if (!(await inventory.capabilities()).isolates) return
-    await requireProof(sandbox, profile, await inventory.unreachable?.(sandbox.id))
+  let isolates: boolean | undefined
+  const prove: Prove = async (sandbox, profile, isAgain) => {
+    isolates ??= (await inventory.capabilities()).isolates
+    if (!isolates) return
+    const addresses = await inventory.unreachable?.(sandbox.id)
+    await (isAgain && addresses !== undefined
+      ? requireSilence(sandbox, addresses)
+      : requireProof(sandbox, profile, addresses))
   }
-  return (sandbox, profile) => {
+  return (sandbox, profile, isAgain = false) => {
     const now = performance.now()
-    if (!isForAll) for (const [boot, { since }] of proved) if (now - since > AGAIN_MS) proved.delete(boot)
+    if (!isForAll) for (const [boot, { until }] of proved) if (now > until) proved.delete(boot)
     const key = isForAll ? profile : sandbox.bootId
     const known = proved.get(key)
     if (known !== undefined) return known.proof
-    const proof = prove(sandbox, profile).catch((error: unknown) => {
-      proved.delete(key)
+    const proof = prove(sandbox, profile, isAgain).catch((error: unknown) => {
+      if (isAgain && !isUnsafe(error))
+        proved.set(key, { until: performance.now() + RETRY_MS, proof: Promise.resolve() })
+      else proved.delete(key)
       throw error
     })
-    proved.set(key, { since: now, proof })
+    proved.set(key, { until: now + AGAIN_MS, proof })
     return proof
   }
+}
+
+/** A proof has a value that is bad, in contrast to one that could not be made. */
+export function isUnsafe(error: unknown): error is SandboxError {
+  return error instanceof SandboxError && error.code === 'unsafe_host'
 }

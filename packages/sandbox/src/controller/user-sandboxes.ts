@@ -10,6 +10,7 @@ import type { LiveSandbox } from './idle.ts'
 import type { KeyedLock } from '#shared/async/keyed-lock'
 import type { LedgerSlot } from '../ledger.ts'
 import type { SandboxStat } from '../sandbox.ts'
+import { isUnsafe } from './proof.ts'
 import { ownedElsewhere } from './shared-engine.ts'
 import { knownSlot } from './slots.ts'
 
@@ -124,10 +125,14 @@ export class UserSandboxes {
   }
 
   /** Does nothing if the stream was opened or closed after `since`. */
-  async stop(userId: string, since = Number.POSITIVE_INFINITY): Promise<void> {
+  stop(userId: string, since = Number.POSITIVE_INFINITY): Promise<void> {
+    return this.#stopIf(userId, () => this.#unchanged(userId, since))
+  }
+
+  async #stopIf(userId: string, isDue: () => boolean): Promise<void> {
     const { backend, ledger, lock } = this.#context
     await lock.run(userId, async () => {
-      if (!this.#unchanged(userId, since)) return
+      if (!isDue()) return
       await this.#disconnect(userId)
       const slot = await ledger.find(userId)
       if (!slot) return
@@ -210,15 +215,22 @@ export class UserSandboxes {
     await Promise.all([...this.#live].map(([userId, current]) => prove(userId, current)))
   }
 
-  /** One that no longer holds what it promises is stopped, with its commands. */
+  /**
+   * One that no longer holds what it promises is stopped, with its commands. One whose proof could
+   * not be made is proved later, since the cause may be a command in it, or a name server.
+   */
   async #proved(userId: string, { sandbox, profile }: UserSandbox): Promise<ConnectedSandbox> {
+    const { closing, log, prove } = this.#context
     try {
-      await this.#context.prove(sandbox, profile)
-      return sandbox
+      await prove(sandbox, profile, true)
     } catch (error) {
-      if (error instanceof SandboxError && error.code === 'unsafe_host') await this.stop(userId)
-      throw error
+      if (isUnsafe(error)) {
+        await this.#stopIf(userId, () => this.#live.get(userId)?.sandbox.bootId === sandbox.bootId)
+        throw error
+      }
+      if (!closing.aborted) log('a sandbox could not be proved again', { userId, error })
     }
+    return sandbox
   }
 
   liveSandboxes(): LiveSandbox[] {

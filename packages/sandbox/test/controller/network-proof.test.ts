@@ -3,10 +3,13 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 
 import type { ForbiddenAddress } from '../../src/backend.ts'
-import { createProve, judgeProof, probeSandbox } from '../../src/controller/proof.ts'
+import { createProve, judgeProof, probeSandbox, type Prove } from '../../src/controller/proof.ts'
+import { SandboxError } from '../../src/errors.ts'
+import { collect } from '../../src/sbxd/collect.ts'
+import type { ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { compiledSbxd, type FakeFixture, fakeFixture, removeSbxd } from '../support/fake-fixture.ts'
 
 let fixture: FakeFixture
@@ -96,3 +99,89 @@ test('each boot is proved once in ten minutes where there is a network, and one 
   const forAll = createProve({ inventory })
   expect(forAll(bob, 'default')).toBe(forAll(ada, 'default'))
 }, 60_000)
+
+describe('a proof of a sandbox in which commands may run', () => {
+  let ada: ConnectedSandbox
+  let asked: number
+  let unreachable: () => Promise<ForbiddenAddress[]>
+  let prove: Prove
+  beforeEach(async () => {
+    const { sandboxes, hands } = fixture.start()
+    ada = (await sandboxes.acquire('ada')) as ConnectedSandbox
+    asked = 0
+    const { inventory } = hands.backend
+    prove = createProve({
+      inventory: {
+        ...inventory,
+        capabilities: async () => ({ ...(await inventory.capabilities()), isolates: true }),
+        unreachable: () => {
+          asked += 1
+          return unreachable()
+        },
+      },
+    })
+  }, 60_000)
+  afterEach(() => void vi.restoreAllMocks())
+
+  const isUnfinished = { code: 'engine_unavailable', message: expect.stringContaining('did not finish') }
+
+  test('judges only the network: this machine, where no sandbox is isolated, passes', async () => {
+    unreachable = async () => []
+    await prove(ada, 'default', true)
+    await expect(prove(ada, 'default')).resolves.toBeUndefined()
+    expect(asked).toBe(1)
+  }, 60_000)
+
+  test('fails where something answers, each time', async () => {
+    await using server = await listening()
+    unreachable = async () => [at('a listener', server.port)]
+    for (const _try of [1, 2])
+      await expect(prove(ada, 'default', true)).rejects.toMatchObject({
+        code: 'unsafe_host',
+        message: expect.stringMatching(/Network: a sandbox gets an answer from a listener\./),
+      })
+    expect(asked).toBe(2)
+  }, 60_000)
+
+  test('is no proof of an unsafe host when a command kills it, nor is a first one', async () => {
+    using silent = await udp(false)
+    unreachable = async () => [at('a silent socket', silent.port, true)]
+    for (const isAgain of [true, false]) {
+      const kill = collect(ada, {
+        command: ['/bin/bash', '-c', KILL_PERL],
+        timeoutMs: 20_000,
+      })
+      await expect(prove(ada, 'default', isAgain)).rejects.toMatchObject(isUnfinished)
+      expect(await kill).toMatchObject({ code: 0 })
+      passTime(60_001)
+    }
+  }, 60_000)
+
+  test('is due a minute later when it could not be made, and calls pass until then', async () => {
+    const failure = new SandboxError('engine_unavailable', 'No name server answers.')
+    unreachable = () => Promise.reject(failure)
+    await expect(prove(ada, 'default', true)).rejects.toBe(failure)
+    await prove(ada, 'default', true)
+    expect(asked).toBe(1)
+    passTime(60_001)
+    await expect(prove(ada, 'default', true)).rejects.toBe(failure)
+    expect(asked).toBe(2)
+  }, 60_000)
+
+  test('a first one that could not be made is refused, and made at the next call', async () => {
+    const failure = new SandboxError('engine_unavailable', 'No name server answers.')
+    unreachable = () => Promise.reject(failure)
+    for (const _try of [1, 2]) await expect(prove(ada, 'default')).rejects.toBe(failure)
+    expect(asked).toBe(2)
+  }, 60_000)
+})
+
+/** In this sandbox alone: each command has a parent of its own below sbxd. */
+const KILL_PERL =
+  'until pkill -KILL -x perl -P "$(pgrep -d, -P $(ps -o ppid= -p $PPID))"; do sleep 0.01; done'
+
+/** Timers keep their pace: only the clock of the proof jumps. */
+function passTime(ms: number): void {
+  const now = performance.now() + ms
+  vi.spyOn(performance, 'now').mockImplementation(() => now)
+}

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { SandboxError } from '../../src/errors.ts'
 import { createGate, createKeyedLock, type KeyedLock } from '../../../shared/src/async/keyed-lock.ts'
 import { DEFAULT_LIMITS, diskBudget } from '../../src/limits.ts'
+import type { Prove } from '../../src/controller/proof.ts'
 import { UserSandboxes } from '../../src/controller/user-sandboxes.ts'
 import {
   compiledSbxd,
@@ -16,8 +17,9 @@ import {
 let fixture: FakeFixture
 let lock: KeyedLock
 let userSandboxes: UserSandboxes
-let prove: () => Promise<void>
+let prove: Prove
 let closing: AbortController
+let logged: string[]
 
 beforeAll(async () => {
   await compiledSbxd()
@@ -29,6 +31,7 @@ beforeEach(async () => {
   lock = createKeyedLock()
   prove = async () => {}
   closing = new AbortController()
+  logged = []
   userSandboxes = new UserSandboxes({
     backend: fixture.engine.backend,
     ledger: fixture.ledger,
@@ -40,11 +43,11 @@ beforeEach(async () => {
     gate: createGate(8),
     pool: { take: async () => undefined },
     budget: () => diskBudget(DEFAULT_LIMITS),
-    prove: () => prove(),
+    prove: (...of) => prove(...of),
     hasContainer: () => true,
     closing: closing.signal,
     owns: () => true,
-    log: () => {},
+    log: (message) => void logged.push(message),
   })
 }, 120_000)
 afterEach(async () => {
@@ -83,4 +86,47 @@ test('a stream that was being opened again when the controller let go of all is 
   // After the reconnect, which holds the lock.
   await lock.run('bob', async () => {})
   expect(userSandboxes.isConnected('bob')).toBe(false)
+}, 60_000)
+
+const UNSAFE = new SandboxError('unsafe_host', 'Something answers.')
+
+async function states(): Promise<string[]> {
+  return (await fixture.engine.backend.list({})).map(({ state }) => state)
+}
+
+test('a sandbox that fails its repeated proof is stopped', async () => {
+  await userSandboxes.join('bob')
+  const asked: unknown[] = []
+  prove = async (_sandbox, _profile, isAgain) => {
+    asked.push(isAgain)
+    throw UNSAFE
+  }
+  await expect(userSandboxes.join('bob')).rejects.toBe(UNSAFE)
+  expect(asked).toEqual([true])
+  expect(userSandboxes.isConnected('bob')).toBe(false)
+  expect(await states()).not.toContain('running')
+}, 60_000)
+
+test('one whose repeated proof cannot be made runs on, and calls reach it', async () => {
+  const sandbox = await userSandboxes.join('bob')
+  for (const code of ['timeout', 'engine_unavailable', 'pids_exhausted'] as const) {
+    prove = () => Promise.reject(new SandboxError(code, 'The proof did not finish.'))
+    expect(await userSandboxes.join('bob')).toBe(sandbox)
+  }
+  expect(logged).toEqual(Array.from({ length: 3 }, () => 'a sandbox could not be proved again'))
+  expect(await states()).toEqual(['running'])
+}, 60_000)
+
+test('a late failure of a proof does not stop the sandbox that has replaced that one', async () => {
+  await userSandboxes.join('bob')
+  const late = Promise.withResolvers<void>()
+  prove = () => late.promise
+  const failing = userSandboxes.join('bob')
+  await userSandboxes.stop('bob')
+  prove = async () => {}
+  const next = await userSandboxes.join('bob')
+  late.reject(UNSAFE)
+  await expect(failing).rejects.toBe(UNSAFE)
+  expect(await userSandboxes.join('bob')).toBe(next)
+  expect(await states()).toEqual(['running'])
 }, 60_000)

@@ -1,25 +1,17 @@
-import { getServers, promises } from 'node:dns'
-import { isIP } from 'node:net'
-
-import type {
-  BackendCapabilities,
-  ForbiddenAddress,
-  FreeSpace,
-  SandboxBackend,
-  SandboxSpec,
-} from '../../backend.ts'
+import type { BackendCapabilities, FreeSpace, SandboxBackend, SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { isDeploymentId } from '../../names.ts'
-import { type AccessOptions, type ClusterAccess, readAccess } from './access.ts'
+import { type AccessOptions, readAccess } from './access.ts'
 import { createApi, type KubernetesApi } from './api.ts'
 import { Claims } from './claims.ts'
 import { Copies, type CopiesFrom } from './copies.ts'
 import { claimTemplate } from './claim-template.ts'
 import { selectorOf } from './labels.ts'
-import { CLAIMS, type Pod, PODS } from './objects.ts'
+import { CLAIMS, PODS } from './objects.ts'
 import { StreamPace } from './pace.ts'
 import { fingerprint, podTemplate, type PodSettings } from './pod-template.ts'
 import { Pods } from './pods.ts'
+import { surroundings } from './surroundings.ts'
 import { createCache } from './watch.ts'
 
 export interface KubernetesBackendOptions {
@@ -88,7 +80,7 @@ export async function createKubernetesBackend(options: KubernetesBackendOptions)
       inspect: (idOrName) => pods.inspect(idOrName),
       fingerprint: async (spec) => print(spec),
       volumes: claims,
-      unreachable: async (id) => unreachable(access, await cache.list(), id),
+      unreachable: async (id) => surroundings(access.server, await cache.list(), id),
       copies,
       hostDisk: async () => UNBOUNDED,
       health: () => api.health(),
@@ -150,45 +142,4 @@ async function clusterCapabilities(
         : ['Sandboxes have no user namespace (SANDLOT_KUBERNETES_USER_NAMESPACES).']),
     ],
   }
-}
-
-/** No program listens there: a network that carries the attempt answers that it is refused. */
-const NOBODYS_PORT = 9
-
-/** One address of each part of a cluster's surroundings. `pods`: those of this deployment. */
-async function unreachable(
-  { server }: Pick<ClusterAccess, 'server'>,
-  pods: readonly Pod[],
-  id: string,
-): Promise<ForbiddenAddress[]> {
-  const hostName = server.hostname.replace(/^\[|\]$/g, '')
-  const servers = await promises.lookup(hostName, { all: true })
-  const node = pods.find(({ metadata }) => metadata.name === id)?.status?.hostIP
-  const neighbour = pods.find(({ metadata, status }) => metadata.name !== id && status?.podIP !== undefined)
-  // Those of the cluster, where this process is a Pod.
-  const resolvers = getServers().filter((host) => isIP(host) !== 0)
-  return [
-    ...servers.map(({ address }) => at('the API server', address, Number(server.port || 443))),
-    ...(node === undefined ? [] : [at('its node', node, 10_250), dns('the DNS of its node', node)]),
-    ...resolvers.map((host) => dns('the DNS', host)),
-    ...(neighbour?.status?.podIP === undefined
-      ? []
-      : [at('another sandbox', neighbour.status.podIP, NOBODYS_PORT)]),
-    at('the metadata of the cloud', '169.254.169.254', 80),
-    at('the internet', '1.1.1.1', 443),
-    at('the internet by IPv6', '2606:4700:4700::1111', 443),
-  ].filter(({ host }) => !isLoopback(host))
-}
-
-function at(name: string, host: string, port: number): ForbiddenAddress {
-  return { name, host, port }
-}
-
-function dns(name: string, host: string): ForbiddenAddress {
-  return { name, host, port: 53, udp: true }
-}
-
-/** The sandbox's own, from inside. */
-function isLoopback(host: string): boolean {
-  return host.startsWith('127.') || host === '::1'
 }
