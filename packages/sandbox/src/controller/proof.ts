@@ -50,8 +50,8 @@ attempt('trace_1', $arm ? 117 : 101, 16, 1, 0, 0);
 `
 
 /**
- * Tries all addresses at once, for 1.5 s at most; a refused connection is an answer too. Starts no
- * process.
+ * Tries all addresses at once, for 1.5 s at most; a refused connection is an answer too. Answers
+ * that came while it was starved of CPU count. Starts no process.
  */
 const ADDRESSES = String.raw`
 require Socket; my (@answered, @asked);
@@ -59,7 +59,7 @@ for my $place (@ARGV) {
   my ($kind, $host, $port, $name) = split ' ', $place, 4;
   my $family = $host =~ /:/ ? Socket::AF_INET6() : Socket::AF_INET();
   my $address = Socket::inet_pton($family, $host) or die "address $host";
-  socket(my $socket, $family, ($kind eq 'udp' ? Socket::SOCK_DGRAM() : Socket::SOCK_STREAM()) | Socket::SOCK_NONBLOCK(), 0) or next;
+  socket(my $socket, $family, ($kind eq 'udp' ? Socket::SOCK_DGRAM() : Socket::SOCK_STREAM()) | Socket::SOCK_NONBLOCK(), 0) or ($!{ENOMEM} || $!{ENOBUFS} || $!{ENFILE} ? die "socket: $!" : next);
   my $to = $family == Socket::AF_INET() ? Socket::pack_sockaddr_in($port, $address) : Socket::pack_sockaddr_in6($port, $address);
   $! = 0; my $done = connect($socket, $to);
   if ($kind eq 'udp') { next unless $done; syswrite($socket, pack('n6', 1, 256, 1, 0, 0, 0) . "\0\0\2\0\1") }
@@ -68,7 +68,8 @@ for my $place (@ARGV) {
   push @asked, [$socket, $kind, $name];
 }
 my $until = time1() + 1.5; sub time1 { my $now = pack('q2', 0, 0); syscall($arm ? 113 : 228, 1, $now); my ($s, $n) = unpack('q2', $now); return $s + $n / 1e9 }
-while (@asked && (my $left = $until - time1()) > 0) {
+while (@asked) {
+  my $left = $until - time1(); $left = 0 if $left < 0;
   my ($reads, $writes) = ('', '');
   for (@asked) { if ($_->[1] eq 'udp') { vec($reads, fileno($_->[0]), 1) = 1 } else { vec($writes, fileno($_->[0]), 1) = 1 } }
   last if select(my $readable = $reads, my $writable = $writes, undef, $left) <= 0;
