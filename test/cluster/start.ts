@@ -132,10 +132,11 @@ async function startControllers(facts: Facts, cluster: OwnCluster): Promise<void
   const nodes = NODES.map((node) => `node/node${node}`)
   await Promise.all([
     cluster.kubectl('create', '-f', join(folder, 'objects.json')),
-    // Pods need the service account, and it is made late.
-    cluster
-      .kubectl('wait', '--for=create', ...nodes, 'serviceaccount/default', '--timeout=90s')
-      .then(() => cluster.kubectl('wait', '--for=condition=Ready', ...nodes, '--timeout=90s')),
+    // Pods need the service account, and it is made late. One by one: kubectl gives up where two are missing.
+    ...[...nodes, 'serviceaccount/default'].map((object) =>
+      cluster.kubectl('wait', '--for=create', object, '--timeout=180s'),
+    ),
   ])
   startPart(facts, 'volumes')
+  await cluster.kubectl('wait', '--for=condition=Ready', ...nodes, '--timeout=180s')
 }
