@@ -61,7 +61,7 @@ content_hash() {
   {
     docker image inspect --format '{{.Id}}' "$base"
     cd "$docker"
-    find sandbox/Dockerfile sandbox/Makefile sandbox/src sandbox/session sandbox/reads sandbox/filter.py sandbox/seccomp*.json sandbox/etc ca -type f ! -name .gitkeep -print0 |
+    find sandbox/Dockerfile sandbox/Makefile sandbox/src sandbox/session sandbox/reads sandbox/filter.py sandbox/seccomp.json sandbox/seccomp-debug.json sandbox/etc ca -type f ! -name .gitkeep -print0 |
       LC_ALL=C sort -z | xargs -0 sha256sum
   } | sha256sum | cut -c1-16
 }

@@ -26,6 +26,7 @@ const RIGHTFUL: Record<string, string> = {
   'ai-agent/src/model/wires/responses/answer.ts: stop': 'the finish of an answer',
   'ai-agent/src/model/model.ts: stop': 'the finish of an answer',
   'ai-agent/src/acp/parts.ts: stop': 'what a person does to their sandbox',
+  'ai-agent/src/agent/sandboxes.ts: stop': 'what an operator’s program does with sandboxes',
   'ai-agent/src/acp/requests/sandbox.ts: stop': 'what a person does to their sandbox',
   'service/src/http/workspace/sandbox-routes.ts: stop': 'what a person does to their sandbox',
   'shared/src/workspace/sandbox.ts: stop': 'what a person does to their sandbox',

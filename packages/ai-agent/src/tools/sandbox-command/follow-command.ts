@@ -75,7 +75,7 @@ export async function followToEnd(
         lostAt = output.position()
         const again = await reattach(command, output, ctx, { detach, since, tries })
         if (again === undefined) return { command, end: { lost: error } }
-        if ('lost' in again) return { command, end: again }
+        if (!('bootId' in again)) return { command, end: again }
         command = again
       }
     }

@@ -150,7 +150,7 @@ export class Pods {
       return ended
     } catch (error) {
       if (ended !== undefined) this.#ended.set(id, ended)
-      // Whoever leaves may have given this person to another agent, which waits for the same Pod.
+      // An agent that leaves may have given this person to another one, which waits for this Pod.
       const problem = signal?.aborted === true ? undefined : await this.#undo(pod)
       throw deadline.aborted && problem !== undefined ? problem : error
     }
