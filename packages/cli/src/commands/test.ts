@@ -54,6 +54,14 @@ const CHECKS = [
 const RUNS = [['unit'], ['engine', 'e2e'], ['cluster']] as const
 
 const CLUSTER = ['--conditions=sandlot-source', 'test/cluster/run.ts']
+/** Files of tests on a cluster, by a part of their names, that an ordinary run has time for. */
+const QUICK_ON_CLUSTER = [
+  'kubernetes/kubernetes.cluster',
+  'kubernetes/policy.cluster',
+  'kubernetes/proof.cluster',
+  'kubernetes/copies.cluster',
+  'failures/kubernetes/',
+]
 const USAGE =
   './sandlot test [--full], or ./sandlot test kubernetes [--context NAME --image REFERENCE] [file…]'
 
@@ -93,12 +101,17 @@ export const test: Command = async ({ config, args, steps, print }) => {
   const unsteady: string[] = []
   const hasCluster = await buildPeers(inRoot)
   if (!hasCluster) skips.push('skipped every test on a cluster: the reason is above')
+  else if (!full)
+    skips.push(
+      'skipped the chart, agents outside, and the cluster’s own tests: ./sandlot test kubernetes has them',
+    )
   for (const { name, command, args: options } of CHECKS) {
     await measure(name, async () => countCheck(await runInteractive(command, [...options], inRoot)))
   }
   for (const projects of RUNS.filter(([project]) => project !== 'cluster' || hasCluster)) {
     await measure(projects.join(', '), async () => {
-      const first = await runVitest(projects, inRoot)
+      const isQuick = projects.some((project) => project === 'cluster') && !full
+      const first = await runVitest(projects, inRoot, isQuick ? QUICK_ON_CLUSTER : [])
       const run = full ? first : await tryAgain(projects, first, inRoot, unsteady)
       skips.push(...skipLines(run))
       failures.push(...failureLines(run))
