@@ -468,7 +468,8 @@ async function persistFor<T>(
       }
     } catch (error) {
       const broken =
-        error instanceof SandboxError && ['protocol', 'sandbox_lost', 'timeout'].includes(error.code)
+        error instanceof SandboxError &&
+        (error.unreachable || ['protocol', 'sandbox_lost', 'timeout'].includes(error.code))
       if (!broken || attempt === 9) throw error
     }
   }
