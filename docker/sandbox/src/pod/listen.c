@@ -181,7 +181,7 @@ static void waiting_ready(struct source *src, uint32_t events)
     }
 }
 
-/* The one that has waited longest makes room, so that stuck relays keep nobody out. */
+/* A free place; if there is none, the connection that has waited longest is closed. */
 static struct waiting *place(void)
 {
     struct waiting *oldest = &waiting[0];

@@ -15,7 +15,7 @@
 #define TRIES 40
 #define AGAIN_US 25000
 #define LAST_MS 2000
-enum { ENDED = 0, NOBODY_LISTENS = 2, REFUSED = 3 };
+enum { ENDED = 0, NO_LISTENER = 2, REFUSED = 3 };
 
 struct flow {
     int from, to;
@@ -24,7 +24,7 @@ struct flow {
     uint8_t bytes[64 << 10];
 };
 
-/* Returns false when nobody takes its bytes any more. */
+/* Returns false when the other end is closed. */
 static bool copy(struct flow *f)
 {
     if (!f->n && !f->ended) {
@@ -59,13 +59,13 @@ static void copy_both(int connection)
             {out.n || out.ended ? -1 : out.from, POLLIN, 0},
             {out.to, out.n ? POLLOUT : 0, 0},
         };
-        /* At its end: nobody may read the rest, where the node's runtime has died. */
+        /* At its end: if the runtime of the node has died, stdout has no reader any more. */
         if (poll(p, 4, out.ended ? LAST_MS : -1) == 0)
             return;
         if (!copy(&out) || (p[3].revents & (POLLERR | POLLHUP)))
             return;
         if (!copy(&in)) {
-            /* sbxd listens no more: what it said last still goes out. */
+            /* sbxd has closed its end: its last bytes are still passed on. */
             in.n = 0;
             in.ended = passed_end = true;
         }
@@ -80,7 +80,7 @@ static int connect_inside(int *code)
     struct sockaddr_un address;
     struct ucred peer;
     unsigned length = socket_address(&address);
-    *code = NOBODY_LISTENS;
+    *code = NO_LISTENER;
     /* sbxd may only be starting, or in doubt whether our number was another's before. */
     for (int i = 0; i < TRIES; i++, usleep(AGAIN_US)) {
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -320,9 +320,9 @@ const AGAIN_MS = 600_000
 const RETRY_MS = 60_000
 
 /**
- * A controller creates all sandboxes of one profile alike, so the first one proves it for all. But
- * where they have a network, each boot has a proof of its own, for ten minutes. A failure is not
- * remembered. A backend without isolation has nothing to prove.
+ * A controller creates all sandboxes of one profile alike, so one proof is valid for all. If they
+ * may have a network, each boot is proved separately, every ten minutes. A failure is not cached.
+ * A backend without isolation needs no proof.
  */
 export function createProve({ inventory }: Pick<SandboxBackend, 'inventory'>): Prove {
   const proved = new Map<string, { until: number; proof: Promise<void> }>()

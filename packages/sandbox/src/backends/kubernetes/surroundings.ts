@@ -6,7 +6,7 @@ import { connectionError } from './api-error.ts'
 import type { Pod } from './objects.ts'
 
 /** No program listens there: a network that carries the attempt answers that it is refused. */
-const NOBODYS_PORT = 9
+const UNUSED_PORT = 9
 
 /** The sandbox's own, from inside: the kernel takes an unspecified address for the loopback. */
 const OWN = new BlockList()
@@ -33,7 +33,7 @@ export async function surroundings(
     ...resolvers.map((host) => dns('the DNS', host)),
     ...(neighbour?.status?.podIP === undefined
       ? []
-      : [at('another sandbox', neighbour.status.podIP, NOBODYS_PORT)]),
+      : [at('another sandbox', neighbour.status.podIP, UNUSED_PORT)]),
     at('the metadata of the cloud', '169.254.169.254', 80),
     at('the internet', '1.1.1.1', 443),
     at('the internet by IPv6', '2606:4700:4700::1111', 443),
