@@ -23,6 +23,7 @@ import {
 } from './http/connection-limits.ts'
 import { containOwnErrors, runFor } from './http/own-errors.ts'
 import { authorsOf } from './auth/agent-user.ts'
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { AGENT_TOKEN, type SERVICE_SECRETS, ensureSecret, printOf } from '@sandlot/shared/node/secret-file'
 import { isStillIn } from './auth/caller.ts'
 import { makeLimits } from './auth/limits.ts'
@@ -192,12 +193,10 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     })
     undo.push(() => notifications.close())
     const publishChange = sessionChanges({ sessions, sockets, authors: () => authorsOf(accounts), log })
-    let adopting = Promise.resolve()
-    const adopt = (): void => {
-      adopting = adopting.then(() => adoptTeams({ accounts, agent, sockets, log }))
-    }
+    const adopting = new SerialQueue()
+    const adopt = (): void => void adopting.run(() => adoptTeams({ accounts, agent, sockets, log }))
     // After the end of the link, which ends its requests.
-    undo.push(() => adopting)
+    undo.push(() => adopting.idle())
     const agent = new Agents({
       at: isPostgres(config.sessions)
         ? {

@@ -8,6 +8,7 @@ import {
 } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp/meta'
 import { type AgentUser, agentUser } from '@sandlot/shared/account/agent-user'
+import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { Recent } from '@sandlot/shared/async/recent'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { type SessionEvent, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
@@ -63,7 +64,7 @@ export class ClientConnection {
   readonly #sendNow: SendNow | undefined
   readonly #followed = new Map<string, Followed>()
   /** Per session the last request that has not taken effect. */
-  readonly #admitting = new Map<string, Promise<unknown>>()
+  readonly #admitting = createKeyedLock()
   /** The agent's own messages, for a foreign client. */
   readonly messages: ClientMessages
   #capabilities: ClientCapabilities | undefined
@@ -130,17 +131,7 @@ export class ClientConnection {
    * their messages (`yieldBetweenMessages`).
    */
   runInOrder<T>(sessionId: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#admitting.get(sessionId) ?? Promise.resolve()
-    const admitted = before.then(work)
-    const last = admitted.then(
-      () => undefined,
-      () => undefined,
-    )
-    this.#admitting.set(sessionId, last)
-    void last.then(() => {
-      if (this.#admitting.get(sessionId) === last) this.#admitting.delete(sessionId)
-    })
-    return admitted
+    return this.#admitting.run(sessionId, work)
   }
 
   /**

@@ -4,6 +4,7 @@
  * look-ups and writes nothing.
  */
 import { orAborted } from '@sandlot/shared/async/or-aborted'
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { QueueWait } from '@sandlot/shared/chat/queue-wait'
 import type { PromptQueueRows } from '@sandlot/storage/usage/prompt-queue'
@@ -60,7 +61,7 @@ export class PromptQueue {
   readonly #stored = new Map<string, string>()
   /** From before a restart, and not resumed yet. */
   readonly #restored = new Set<string>()
-  #writes: Promise<void> = Promise.resolve()
+  readonly #writes = new SerialQueue()
   #timer: NodeJS.Timeout | undefined
   /** Since when nothing has gone, as the clock says; undefined: nothing waits. */
   #stillSince: number | undefined
@@ -151,7 +152,7 @@ export class PromptQueue {
 
   /** Resolves when what was to be kept is stored. */
   settled(): Promise<void> {
-    return this.#writes
+    return this.#writes.idle()
   }
 
   async *#wait(ticket: Ticket, signal: AbortSignal): AsyncGenerator<QueueWait, void> {
@@ -279,7 +280,7 @@ export class PromptQueue {
 
   /** In their order. What cannot be stored costs only the order after a restart. */
   #write(work: () => Promise<void>): void {
-    this.#writes = this.#writes.then(work).catch((error: unknown) => {
+    this.#writes.run(work).catch((error: unknown) => {
       this.#log.warn(
         { error: messageOf(error) },
         'the order of queued prompts could not be stored; a restart loses it',

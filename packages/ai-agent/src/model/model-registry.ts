@@ -4,6 +4,7 @@
  * none.
  */
 import { createHmac } from 'node:crypto'
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { randomText } from '@sandlot/shared/base/ids'
 import { type NewAudit, SANDLOT } from '@sandlot/shared/admin/audit'
@@ -68,8 +69,7 @@ export class ModelRegistry {
   readonly fallbacks: readonly Model[]
   readonly #demo = createDemoModel()
   #added: readonly Added[] = []
-  /** Changes are made one after another. */
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #writes = new SerialQueue()
 
   /** A key that cannot be opened leaves its endpoint without one, and the log says so. */
   static async open(parts: ModelRegistryParts): Promise<ModelRegistry> {
@@ -165,7 +165,7 @@ export class ModelRegistry {
     }: { id?: string | undefined; revision: number; apiKey?: string | null | undefined },
     audit?: (before: Endpoint | undefined) => NewAudit,
   ): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#writes.run(async () => {
       const { rows, secrets, now } = this.#parts
       const before = this.#added.find((one) => one.id === id)
       if (id !== undefined && before === undefined)
@@ -191,7 +191,7 @@ export class ModelRegistry {
 
   /** Silent where there is none. Prompts that run with its models go on with them. */
   remove(id: string, audit?: (before: Endpoint | undefined) => NewAudit): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#writes.run(async () => {
       const { rows, secrets } = this.#parts
       await rows.remove(id, audit?.(this.#added.find((one) => one.id === id)?.endpoint))
       await secrets.remove(KEY_OWNER, id)
@@ -201,33 +201,38 @@ export class ModelRegistry {
 
   /** Reads again what another process may have changed. Rejects when the store fails. */
   reload(): Promise<void> {
-    return this.#inTurn(() => this.#read())
+    return this.#writes.run(() => this.#read())
   }
 
   /** Stores the wire over which a model has answered, by its shown name, and audits the change. */
   #storeSwitch(id: string, name: string, from: WireName, to: WireName): Promise<void> {
     this.#logSwitch(name, from, to)
-    return this.#inTurn(async () => {
-      const row = this.#added.find((one) => one.id === id)
-      const isStored = row?.endpoint.models.every((model) => shownName(model) !== name || model.wire === to)
-      if (row === undefined || isStored === true) return
-      const models = row.endpoint.models.map((model) =>
-        shownName(model) === name ? { ...model, wire: to } : model,
-      )
-      const facts = (api: WireName) => ({ model: name, api })
-      const line: NewAudit = {
-        who: SANDLOT,
-        what: 'endpoint_changed',
-        whom: { id, name: row.endpoint.name },
-        before: facts(from),
-        after: facts(to),
-      }
-      const changed = { id, revision: row.revision + 1, endpoint: { ...row.endpoint, models } }
-      await this.#parts.rows.put(changed, this.#parts.now(), line)
-      await this.#read()
-    }).catch((error: unknown) => {
-      this.#parts.log.warn({ model: name, error: messageOf(error) }, 'the API of a model could not be stored')
-    })
+    return this.#writes
+      .run(async () => {
+        const row = this.#added.find((one) => one.id === id)
+        const isStored = row?.endpoint.models.every((model) => shownName(model) !== name || model.wire === to)
+        if (row === undefined || isStored === true) return
+        const models = row.endpoint.models.map((model) =>
+          shownName(model) === name ? { ...model, wire: to } : model,
+        )
+        const facts = (api: WireName) => ({ model: name, api })
+        const line: NewAudit = {
+          who: SANDLOT,
+          what: 'endpoint_changed',
+          whom: { id, name: row.endpoint.name },
+          before: facts(from),
+          after: facts(to),
+        }
+        const changed = { id, revision: row.revision + 1, endpoint: { ...row.endpoint, models } }
+        await this.#parts.rows.put(changed, this.#parts.now(), line)
+        await this.#read()
+      })
+      .catch((error: unknown) => {
+        this.#parts.log.warn(
+          { model: name, error: messageOf(error) },
+          'the API of a model could not be stored',
+        )
+      })
   }
 
   #logSwitch(model: string, from: WireName, to: WireName): void {
@@ -302,12 +307,6 @@ export class ModelRegistry {
       )
       return ''
     }
-  }
-
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work)
-    this.#last = turn.catch(() => undefined)
-    return turn
   }
 }
 

@@ -3,6 +3,7 @@
  * persisted, so that administrators' settings apply to prompts that are resumed after a restart,
  * before any request.
  */
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { Role } from '@sandlot/shared/account/role'
 import type { KnownPerson, PeopleRows } from '@sandlot/storage/people/people'
@@ -21,7 +22,7 @@ export class People {
   readonly #known: Map<string, KnownPerson>
   readonly #rows: PeopleRows
   readonly #log: Log
-  #writes: Promise<void> = Promise.resolve()
+  readonly #writes = new SerialQueue()
 
   static async open(rows: PeopleRows, log: Log): Promise<People> {
     return new People(rows, await rows.all(), log)
@@ -59,8 +60,8 @@ export class People {
     }
     if (before !== undefined && isSame(before, person)) return false
     this.#known.set(id, person)
-    this.#writes = this.#writes
-      .then(() => this.#rows.put(id, person))
+    this.#writes
+      .run(() => this.#rows.put(id, person))
       .catch((error: unknown) => {
         this.#log.warn({ userId: id, error: messageOf(error) }, 'the record of a user was not stored')
       })
@@ -72,8 +73,8 @@ export class People {
    * recorded here in between stay. Never rejects.
    */
   reload(userId?: string): Promise<void> {
-    this.#writes = this.#writes
-      .then(async () => {
+    return this.#writes
+      .run(async () => {
         const before = new Map(this.#known)
         const rows = userId === undefined ? await this.#rows.all() : undefined
         const ids = rows === undefined ? [userId ?? ''] : new Set([...before.keys(), ...rows.keys()])
@@ -88,7 +89,6 @@ export class People {
       .catch((error: unknown) => {
         this.#log.warn({ userId, error: messageOf(error) }, 'the records of users could not be reloaded')
       })
-    return this.#writes
   }
 
   /** Forgets a user. */
@@ -98,7 +98,7 @@ export class People {
 
   /** Resolves when everything is persisted, or has failed to be. Never rejects. */
   settled(): Promise<void> {
-    return this.#writes
+    return this.#writes.idle()
   }
 }
 

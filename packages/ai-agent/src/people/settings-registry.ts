@@ -277,7 +277,7 @@ export class SettingsRegistry implements PersonalSettings {
 
   /** Resolves when everything before is stored, or has failed to be. Never rejects. */
   settled(): Promise<void> {
-    return this.#writes.run(async () => undefined)
+    return this.#writes.idle()
   }
 
   #change(subject: SettingsSubject, changed: (row: SettingsRecord) => SettingsRecord): Promise<void> {

@@ -4,6 +4,7 @@
  * closed.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type NewAudit, SANDLOT } from '@sandlot/shared/admin/audit'
@@ -54,7 +55,7 @@ interface RetentionParts {
 export class Retention {
   readonly #parts: RetentionParts
   readonly #ended = new AbortController()
-  #running: Promise<void> = Promise.resolve()
+  readonly #runs = new SerialQueue()
   #timer: NodeJS.Timeout | undefined
   /** When it was applied to chats of our own people, where another process leads. */
   #ownAt: number | undefined
@@ -73,7 +74,7 @@ export class Retention {
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     this.#ended.abort()
-    await this.#running
+    await this.#runs.idle()
   }
 
   /** Throws `conflict` where another administrator was faster. */
@@ -100,7 +101,7 @@ export class Retention {
   /** Runs it unless it ran within a day. Never rejects. */
   runWhenDue(): Promise<void> {
     const { rows, now, log, leads = () => true } = this.#parts
-    this.#running = this.#running.then(async () => {
+    return this.#runs.run(async () => {
       try {
         const isLeader = leads()
         const at = isLeader ? (await rows.get()).last?.at : this.#ownAt
@@ -112,7 +113,6 @@ export class Retention {
           log.warn({ error: messageOf(error) }, 'retention could not be applied; retrying in ten minutes')
       }
     })
-    return this.#running
   }
 
   async #run(isLeader: boolean): Promise<void> {

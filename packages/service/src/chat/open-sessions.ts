@@ -1,6 +1,7 @@
 /** The sessions that one reader follows, and how far each of them has been read. */
 import { methods } from '@agentclientprotocol/sdk'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { ServerFrame } from '@sandlot/shared/chat/frames'
 import type { AgentConnection } from '../agent/agent-client.ts'
@@ -27,8 +28,8 @@ interface OpenSession {
   /** By whose connection its events come. */
   reader: ReaderConnection
   cursor: Cursor
-  /** Loads of one session run in order, so that the last one decides. */
-  loading: Promise<void>
+  /** Loads run in order, so that the last one decides. */
+  loads: SerialQueue
 }
 
 export class OpenSessions {
@@ -57,7 +58,7 @@ export class OpenSessions {
   }
 
   open(reader: ReaderConnection, sessionId: string, cursor: Cursor): OpenSession {
-    const session = { reader, cursor, loading: Promise.resolve() }
+    const session = { reader, cursor, loads: new SerialQueue() }
     this.#open.set(sessionId, session)
     return session
   }
@@ -121,14 +122,9 @@ export class OpenSessions {
     }
   }
 
-  async #load(
-    connection: AgentConnection,
-    sessionId: string,
-    session: OpenSession,
-    after: number,
-  ): Promise<void> {
+  #load(connection: AgentConnection, sessionId: string, session: OpenSession, after: number): Promise<void> {
     const { user, send } = this.#options
-    const mine = session.loading.then(async () => {
+    return session.loads.run(async () => {
       await connection.request(methods.agent.session.load, {
         sessionId,
         cwd: CWD,
@@ -137,8 +133,6 @@ export class OpenSessions {
       })
       send({ type: 'ai_chat_caught_up', sessionId, seq: session.cursor.upTo })
     })
-    session.loading = mine.catch(() => undefined)
-    return mine
   }
 }
 

@@ -3,6 +3,7 @@
  * was lost can be sent again, also after a restart; each waits for a day, whether a message took it
  * or not.
  */
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { newId } from '@sandlot/shared/base/ids'
 import {
@@ -72,9 +73,9 @@ export async function openUploads(shelf: UploadsShelf, options: UploadsOptions):
   const { maxWaitingBytes = MAX_WAITING_BYTES, maxWaiting = MAX_WAITING } = options
   const since = (): number => Date.now() - retentionMs
   await shelf.removeOlder(since())
-  let swept: Promise<void> = Promise.resolve()
+  const sweeps = new SerialQueue()
   const sweeping = setInterval(() => {
-    swept = swept.then(() => shelf.removeOlder(since())).catch(onProblem)
+    sweeps.run(() => shelf.removeOlder(since())).catch(onProblem)
   }, sweepEveryMs).unref()
   const adding = new InOrder(MAX_AT_ONCE)
   const isId = (id: string): boolean => imageId.safeParse(id).success
@@ -111,7 +112,7 @@ export async function openUploads(shelf: UploadsShelf, options: UploadsOptions):
     },
     async close() {
       clearInterval(sweeping)
-      await swept
+      await sweeps.idle()
     },
   }
 }

@@ -1,5 +1,6 @@
 /** Status of the backup process, for administrators and for the audit log. */
 import { readFile } from 'node:fs/promises'
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { type AuditKind, type NewAudit, OPERATOR, SANDLOT } from '@sandlot/shared/admin/audit'
 import {
@@ -34,12 +35,12 @@ interface BackupsParts {
 export class Backups {
   readonly #parts: BackupsParts
   readonly #timer: NodeJS.Timeout
-  #checking: Promise<void>
+  readonly #checks = new SerialQueue()
 
   /** Looks now and every minute. */
   constructor(parts: BackupsParts) {
     this.#parts = parts
-    this.#checking = this.#check()
+    void this.check()
     this.#timer = setInterval(() => void this.check(), CHECK_MS).unref()
   }
 
@@ -54,13 +55,12 @@ export class Backups {
 
   /** Writes a line for each try that has none yet. Never rejects. */
   check(): Promise<void> {
-    this.#checking = this.#checking.then(() => this.#check())
-    return this.#checking
+    return this.#checks.run(() => this.#check())
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#checking
+    await this.#checks.idle()
   }
 
   async #check(): Promise<void> {

@@ -4,6 +4,7 @@
  * no one.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { newId } from '@sandlot/shared/base/ids'
 import type { ServicesStore } from '@sandlot/storage/accounts/services'
@@ -53,7 +54,7 @@ export class PeerServices {
   readonly #ended = new AbortController()
   #listener: ChangeListener | undefined
   #timer: NodeJS.Timeout | undefined
-  #notifying = Promise.resolve()
+  readonly #messages = new SerialQueue()
   #led = false
 
   constructor(parts: PeerServicesParts) {
@@ -102,7 +103,7 @@ export class PeerServices {
   async close(): Promise<void> {
     this.#ended.abort()
     clearInterval(this.#timer)
-    await this.#notifying
+    await this.#messages.idle()
     await this.#listener?.close()
   }
 
@@ -110,7 +111,7 @@ export class PeerServices {
   #notify(what: string, message: z.input<typeof peerMessage>): void {
     if (!this.isShared) return
     const { accounts, log } = this.#parts
-    this.#notifying = this.#notifying.then(async () => {
+    void this.#messages.run(async () => {
       for (let tries = 1; ; tries++) {
         try {
           return await accounts.services.publish(what, JSON.stringify(message))

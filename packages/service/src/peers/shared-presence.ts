@@ -1,4 +1,5 @@
 /** Users who look at a page, at any of the services: they get no notifications. */
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { ServicesStore } from '@sandlot/storage/accounts/services'
 import type { Logger } from '../log.ts'
@@ -19,13 +20,11 @@ export class SharedPresence {
   readonly #parts: SharedPresenceParts
   readonly #timer: NodeJS.Timeout
   #were: readonly string[] = []
-  #writing = Promise.resolve()
+  readonly #writes = new SerialQueue()
 
   constructor(parts: SharedPresenceParts) {
     this.#parts = parts
-    this.#timer = setInterval(() => {
-      this.#writing = this.#writing.then(() => this.#write())
-    }, EVERY_MS).unref()
+    this.#timer = setInterval(() => void this.#writes.run(() => this.#write()), EVERY_MS).unref()
   }
 
   async isLooking(userId: string): Promise<boolean> {
@@ -41,7 +40,7 @@ export class SharedPresence {
   /** Its last row holds for some seconds, in which pages reconnect at another service. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#writing
+    await this.#writes.idle()
   }
 
   async #write(): Promise<void> {

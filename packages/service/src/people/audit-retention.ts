@@ -2,6 +2,7 @@
  * Applies the retention of the audit log to the service's own lines. The days are in the agent's
  * database; while that cannot be read, nothing goes.
  */
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { SANDLOT } from '@sandlot/shared/admin/audit'
 import type { AuditLog } from '@sandlot/storage/audit/audit'
@@ -23,7 +24,7 @@ interface AuditRetentionParts {
 export class AuditRetention {
   readonly #parts: AuditRetentionParts
   readonly #timer: NodeJS.Timeout
-  #running: Promise<void> = Promise.resolve()
+  readonly #runs = new SerialQueue()
   #ended = false
 
   /** Looks every hour. */
@@ -36,14 +37,13 @@ export class AuditRetention {
 
   /** Never rejects. */
   run(): Promise<void> {
-    this.#running = this.#running.then(() => this.#run())
-    return this.#running
+    return this.#runs.run(() => this.#run())
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer)
     this.#ended = true
-    await this.#running
+    await this.#runs.idle()
   }
 
   async #run(): Promise<void> {

@@ -18,4 +18,9 @@ export class SerialQueue {
     this.#last = result.then(over, over)
     return result
   }
+
+  /** Resolves when every task up to now is over. Never rejects. */
+  async idle(): Promise<void> {
+    await this.#last
+  }
 }

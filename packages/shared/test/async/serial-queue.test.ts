@@ -15,9 +15,11 @@ test('work runs one after another in the order of the calls, whatever fails', as
     queue.run(async () => void order.push('two')),
   ]
   expect(queue.size).toBe(2)
+  const idle = queue.idle().then(() => void order.push('idle'))
   gate.resolve()
   const results = await Promise.allSettled(jobs)
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
-  expect(order).toEqual(['one', 'two'])
+  await idle
+  expect(order).toEqual(['one', 'two', 'idle'])
   expect(queue.size).toBe(0)
 })

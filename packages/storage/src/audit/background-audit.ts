@@ -2,6 +2,7 @@
  * Audit lines that no request waits for. For acts that a stranger can repeat at will the first is
  * written at once, and equal ones within ten minutes become one line with a count.
  */
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { AuditLog } from './audit.ts'
 
@@ -21,7 +22,7 @@ export class BackgroundAudit {
   readonly #windowMs: number
   #waiting = new Map<string, Waiting>()
   #timer: NodeJS.Timeout | undefined
-  #writing: Promise<void> = Promise.resolve()
+  readonly #writes = new SerialQueue()
 
   /** `onProblem`: a line was not written; must not throw. */
   constructor(log: Pick<AuditLog, 'write'>, onProblem: (error: unknown) => void, windowMs = WINDOW_MS) {
@@ -32,7 +33,7 @@ export class BackgroundAudit {
 
   /** After earlier lines. Never throws. */
   write(entry: NewAudit): void {
-    this.#writing = this.#writing.then(() => this.#log.write(entry)).catch(this.#onProblem)
+    this.#writes.run(() => this.#log.write(entry)).catch(this.#onProblem)
   }
 
   /** Never throws. `key`: equal acts; `others`: the line for keys above the limit. */
@@ -53,7 +54,7 @@ export class BackgroundAudit {
     const counted = [...this.#waiting.values()].filter(({ count }) => count > 0)
     this.#waiting = new Map()
     for (const { entry, count } of counted) this.write({ ...entry, count })
-    return this.#writing
+    return this.#writes.idle()
   }
 
   #countOther(entry: NewAudit): void {

@@ -2,6 +2,7 @@
  * Batched writes of output bytes, so that a command with much output costs the events of other
  * sessions few commits.
  */
+import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Selectable, Transaction } from 'kysely'
 import type { GroupCommit } from '../database/group-commit.ts'
@@ -42,9 +43,7 @@ export class OutputWriter {
   #pending = new Map<string, CallPending>()
   #pendingBytes = 0
   #timer: NodeJS.Timeout | undefined
-  #writing: Promise<void> = Promise.resolve()
-  /** Unfinished writes. */
-  #writes = 0
+  readonly #writes = new SerialQueue()
 
   constructor(commits: GroupCommit<SessionsSchema>, room: StoreRoom, fence: Fence) {
     this.#commits = commits
@@ -69,26 +68,20 @@ export class OutputWriter {
     call.pieces.push({ offset, epoch, bytes, resolve, reject })
     this.#pending.set(key, call)
     this.#pendingBytes += bytes.length
-    if (this.#pendingBytes >= FLUSH_AT_BYTES && this.#writes === 0) void this.flush()
+    if (this.#pendingBytes >= FLUSH_AT_BYTES && this.#writes.size === 0) void this.flush()
     else this.#timer ??= setTimeout(() => void this.flush(), FLUSH_AFTER_MS)
     return promise
   }
 
   /** Writes pending bytes. Never rejects: every piece settles its own promise. */
-  flush(): Promise<void> {
+  async flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const calls = [...this.#pending.values()]
     this.#pending = new Map()
     this.#pendingBytes = 0
-    this.#writes += 1
-    this.#writing = this.#writing.then(() => this.#write(calls)).then(() => this.#written())
-    return this.#writing
-  }
-
-  #written(): void {
-    this.#writes -= 1
-    if (this.#pendingBytes >= FLUSH_AT_BYTES && this.#writes === 0) void this.flush()
+    await this.#writes.run(() => this.#write(calls))
+    if (this.#pendingBytes >= FLUSH_AT_BYTES && this.#writes.size === 0) void this.flush()
   }
 
   async #write(calls: CallPending[]): Promise<void> {
