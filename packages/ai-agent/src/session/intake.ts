@@ -29,7 +29,8 @@ import {
   imageMessages,
 } from '../history/session-messages.ts'
 import { sizeOf } from './outcome-images.ts'
-import { promptBeginning, type Runner } from './runner.ts'
+import { promptBeginning } from './prompt/next.ts'
+import type { Runner } from './runner.ts'
 import { titleOf } from './title.ts'
 
 export interface PromptOptions {
