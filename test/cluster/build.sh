@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# build.sh OUT: the programs, the pause image and the certificates of a test cluster, into the empty folder OUT.
+# build.sh OUT: the programs, the pause image, the certificates and the definitions of a test cluster, into the empty folder OUT.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=$1
@@ -18,6 +18,15 @@ compile() { # folder, flags, package
 compile kube "$flags" .
 compile dns "-s -w" .
 compile helm "-s -w" helm.sh/helm/v3/cmd/helm
+
+# Kinds that are no part of Kubernetes and that the chart makes; a test has no network to fetch them.
+mkdir "$out/definitions"
+definition() { # module, file
+  cp "$(cd "$work" && go mod download -json "$1" | sed -n 's/^\t"Dir": "\(.*\)",\?$/\1/p')/$2" "$out/definitions"
+}
+definition sigs.k8s.io/gateway-api@v1.5.0 config/crd/experimental/gateway.networking.k8s.io_httproutes.yaml
+definition github.com/prometheus-operator/prometheus-operator@v0.85.0 \
+  example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml
 
 cd "$work"
 gcc -static -Os -s -o pause "$here/pause.c"

@@ -88,10 +88,10 @@ SANDLOT_KUBERNETES_NETWORK_DOWN: {{ .networkDown | quote }}
 {{- end }}
 {{- end }}
 
-{{/* Of a quantity of Kubernetes. */}}
+{{/* Whole mebibytes of a quantity in Mi, Gi or Ti, which the schema asks for. */}}
 {{- define "sandlot.mebibytes" -}}
 {{- $unit := regexFind "[A-Za-z]+$" . -}}
-{{- $factor := get (dict "Mi" 1 "Gi" 1024 "Ti" 1048576) $unit | required (printf "sandboxes.limits: %s must be whole Mi, Gi or Ti" .) -}}
+{{- $factor := get (dict "Mi" 1 "Gi" 1024 "Ti" 1048576) $unit -}}
 {{- mul (trimSuffix $unit . | int64) $factor -}}
 {{- end }}
 
