@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, test, type TestContext } from 'vitest'
 
-import { extent } from '../../../../test/campaign.ts'
+import { extent, sample } from '../../../../test/campaign.ts'
 import type { ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { backgroundTests } from '../contract/background.ts'
 import { commandTests } from '../contract/commands.ts'
@@ -39,6 +39,18 @@ export interface Suite {
   slow: boolean
 }
 
+/** Groups that are about sbxd more than about the backend. */
+const GROUPS: [title: string, declareTests: (suite: Suite) => void][] = [
+  ['commands', commandTests],
+  ['endings', endingTests],
+  ['sessions', sessionTests],
+  ['terminals', terminalTests],
+  ['background jobs', backgroundTests],
+  ['files', fileTests],
+  ['ports', portTests],
+  ['disk', diskTests],
+]
+
 /** The contract of a sandbox backend, sbxd and the client together. Call it once per backend. */
 export function testBackend(options: SuiteOptions): void {
   describe(options.name, () => {
@@ -71,15 +83,9 @@ export function testBackend(options: SuiteOptions): void {
     describe('refusals', () => refusalTests(suite))
     describe('outputs', () => outputTests(suite))
     if (options.quick) return
-    describe('commands', () => commandTests(suite))
-    describe('endings', () => endingTests(suite))
-    describe('sessions', () => sessionTests(suite))
-    describe('terminals', () => terminalTests(suite))
-    describe('background jobs', () => backgroundTests(suite))
-    describe('files', () => fileTests(suite))
+    const drawn = sample(`groups of ${options.name}`, GROUPS, options.drawn ?? GROUPS.length)
+    for (const [title, declareTests] of drawn) describe(title, () => declareTests(suite))
     describe('connections', () => connectionTests(suite))
-    describe('ports', () => portTests(suite))
-    describe('disk', () => diskTests(suite))
     describe('lifecycle', () => lifecycleTests(suite))
     describe('copies', () => copyTests(suite))
   })
