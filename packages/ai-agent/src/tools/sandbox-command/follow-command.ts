@@ -139,7 +139,8 @@ async function reattach(
   } catch (error) {
     if (detach.aborted || !(error instanceof SandboxError)) throw error
     ctx.log.warn({ err: error }, 'a lost sandbox could not be reconnected')
-    return { lost: error }
+    const message = `${error.message} Whether the command had its effect is not known.`
+    return { lost: error, message: PASSING.has(error.code) ? undefined : message }
   }
 }
 

@@ -32,11 +32,26 @@ interface ExecOptions {
   signal?: AbortSignal | undefined
 }
 
+/** The end of a stream, whatever its reason. */
+export class StreamEnded extends SandboxError {
+  /** Exit code of the program, where the runtime of the node has said one other than 0. */
+  readonly exitCode: number | undefined
+
+  constructor(details: string, exitCode: number | undefined, cause: unknown) {
+    super(
+      'engine_unavailable',
+      `The stream to the sandbox through the cluster's API server ended (${details}).`,
+      { cause, unreachable: true },
+    )
+    this.exitCode = exitCode
+  }
+}
+
 /**
  * Starts `command` in a container and connects to its stdin and stdout. The end of the stream never
  * means that the command has ended: at any end, also one that claims success, it is destroyed with
- * an error, and unread bytes are dropped. The message includes the end of stderr. Back-pressure
- * works in both directions; `end()` closes stdin. Rejects with a `SandboxError` as
+ * a `StreamEnded`, and unread bytes are dropped. The message includes the end of stderr.
+ * Back-pressure works in both directions; `end()` closes stdin. Rejects with a `SandboxError` as
  * `KubernetesApi.connect` does.
  */
 export async function openExec(
@@ -192,11 +207,7 @@ class EndReport {
       this.#ignored > 0 && `${this.#ignored} messages of unknown channels`,
       cause instanceof Error && cause.message,
     ].flatMap((detail) => (detail ? [printable(detail)] : []))
-    return new SandboxError(
-      'engine_unavailable',
-      `The stream to the sandbox through the cluster's API server ended (${details.join('; ')}).`,
-      { cause, unreachable: true },
-    )
+    return new StreamEnded(details.join('; '), exitCodeOf(this.#status.toString()), cause)
   }
 }
 
@@ -211,6 +222,11 @@ function statusMessage(text: string): string {
     // Not JSON: the text is the message.
   }
   return text
+}
+
+function exitCodeOf(status: string): number | undefined {
+  const [, code] = /"reason":\s*"ExitCode",\s*"message":\s*"(\d+)"/.exec(status) ?? []
+  return code === undefined ? undefined : Number(code)
 }
 
 function printable(text: string): string {

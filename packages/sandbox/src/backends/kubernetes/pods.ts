@@ -1,4 +1,6 @@
 /** Life cycle of sandboxes as Pods. */
+import type { Duplex } from 'node:stream'
+
 import type { BackendSandbox, OpenedSandbox, SandboxOwner, SandboxSpec } from '../../backend.ts'
 import { SandboxError, workspaceMissing } from '../../errors.ts'
 import { LABEL } from '../../names.ts'
@@ -7,7 +9,7 @@ import type { KubernetesApi } from './api.ts'
 import { KubernetesError } from './api-error.ts'
 import { readSpec } from './claim-template.ts'
 import { type Claims, setting } from './claims.ts'
-import { openExec } from './exec-stream.ts'
+import { openExec, StreamEnded } from './exec-stream.ts'
 import { KEY, ownerLabels, ownerOf, podName, readLabels, selectorOf } from './labels.ts'
 import { type PersistentVolumeClaim, type Pod, PODS } from './objects.ts'
 import type { StreamPace } from './pace.ts'
@@ -24,6 +26,11 @@ const START_MS = 100_000
 const ROOM_MS = 45_000
 /** Milliseconds from the deletion of a Pod until it is gone, unless its node is lost. */
 const END_MS = 20_000
+
+/** Exit codes above it name the signal that ended a program. */
+const SIGNALLED = 128
+/** Relays that signals from within a sandbox may end in a while; then none is started in it. */
+const KILLS = { most: 5, withinMs: 60_000 }
 
 interface PodsOptions {
   api: KubernetesApi
@@ -44,6 +51,8 @@ export class Pods {
   readonly #claims: Claims
   /** Why Pods ended that could not be replaced yet. */
   readonly #ended = new Map<string, SandboxError>()
+  /** Times at which relays were killed, by uid of the Pod, on the clock of `performance.now()`. */
+  readonly #killed = new Map<string, number[]>()
 
   constructor(options: PodsOptions) {
     this.#options = options
@@ -80,11 +89,7 @@ export class Pods {
   /** Running, with a new stream to its sbxd. */
   async open(id: string, signal?: AbortSignal): Promise<OpenedSandbox> {
     const ended = await this.#run(id, signal)
-    const stream = await openExec(
-      this.#api,
-      { pod: id, container: CONTAINER, command: RELAY },
-      { pace: this.#options.pace, signal },
-    )
+    const stream = await this.#openRelay(id, signal)
     try {
       // After it: the Pod that was seen before may have been replaced by one of the same name.
       const [pod, home] = await Promise.all([this.#cache.ask(id, signal), this.#claims.ofSandbox(id, signal)])
@@ -96,6 +101,29 @@ export class Pods {
       stream.destroy()
       throw error
     }
+  }
+
+  /** Commands have the uid of the relay, so one of them can kill every relay that is started. */
+  async #openRelay(id: string, signal?: AbortSignal): Promise<Duplex> {
+    const uid = (await this.#cache.get(id))?.metadata.uid ?? ''
+    const since = performance.now() - KILLS.withinMs
+    for (const [pod, times] of this.#killed) if (!times.some((at) => at > since)) this.#killed.delete(pod)
+    const recent = this.#killed.get(uid)?.filter((at) => at > since) ?? []
+    if (recent.length >= KILLS.most)
+      throw new SandboxError(
+        'limit_reached',
+        `Something in the sandbox has ended its connection ${KILLS.most} times within ${KILLS.withinMs / 1_000} s. Try again in a minute, or stop the sandbox, which ends its commands and keeps its files.`,
+      )
+    const stream = await openExec(
+      this.#api,
+      { pod: id, container: CONTAINER, command: RELAY },
+      { pace: this.#options.pace, signal },
+    )
+    stream.once('error', (error) => {
+      if (error instanceof StreamEnded && (error.exitCode ?? 0) > SIGNALLED)
+        this.#killed.set(uid, [...(this.#killed.get(uid) ?? []), performance.now()])
+    })
+    return stream
   }
 
   async stop(id: string): Promise<void> {
