@@ -265,9 +265,11 @@ export class Pods {
       if (isEnding(other) || hasEnded(other) || isGated(other)) await this.#delete(other)
       else throw lost()
     }
-    if ((await this.#claims.ofSandbox(name, signal)) === undefined) throw lost()
+    const home = await this.#claims.ofSandbox(name, signal)
+    if (home === undefined) throw lost()
+    let opened: Pod
     try {
-      await this.#cache.patch(
+      opened = await this.#cache.patch(
         name,
         [
           { op: 'test', path: '/metadata/uid', value: pod.metadata.uid },
@@ -281,7 +283,13 @@ export class Pods {
       const now = await this.#cache.ask(name, signal)
       if (now === undefined || now.metadata.uid !== pod.metadata.uid) throw lost()
       if (isGated(now)) throw error
+      opened = now
     }
+    // Admission may change its image with the gate.
+    const problem = checkAdmitted(this.#podOf(home, name), opened)
+    if (problem === undefined) return
+    await this.#delete(opened)
+    throw problem
   }
 
   async #whenRunning(pod: Pod, signal: AbortSignal): Promise<void> {
