@@ -3,8 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import { vi } from 'vitest'
-
 import { testCluster } from '../../../../test/cluster/cluster.ts'
 import type { SandboxBackend, SandboxSpec } from '../../src/backend.ts'
 import {
@@ -44,10 +42,8 @@ export async function kubernetesFixture(): Promise<KubernetesFixture> {
   const apply = async (...args: string[]): Promise<void> => void (await cluster.kubectl(...args))
   await apply('create', 'namespace', namespace)
   await apply('label', 'namespace', namespace, 'pod-security.kubernetes.io/enforce=privileged')
-  await apply('create', 'priorityclass', `${namespace}-warm`, '--value=-10')
   // Without it no Pod is admitted; after a start of the API server it comes late.
-  const account = ['get', 'serviceaccount', 'default', '-n', namespace]
-  await vi.waitFor(() => cluster.kubectl(...account), { timeout: 60_000, interval: 250 })
+  await cluster.kubectl('wait', 'serviceaccount/default', '-n', namespace, '--for=create', '--timeout=60s')
   const opened: SandboxBackend[] = []
   const another = async (change: Partial<KubernetesBackendOptions> = {}): Promise<SandboxBackend> => {
     const made = await createKubernetesBackend({
@@ -102,7 +98,6 @@ export async function kubernetesFixture(): Promise<KubernetesFixture> {
       for (const controller of controllers) await controller.close()
       for (const backend of opened) await backend.inventory.close()
       await apply('delete', 'namespace', namespace, '--wait=false')
-      await apply('delete', 'priorityclass', `${namespace}-warm`)
       await rm(folder, { recursive: true, force: true })
     },
   }

@@ -137,10 +137,6 @@ const REFUSALS: readonly {
     words: (name) =>
       `, because it has no RuntimeClass "${name}". Make it, or set SANDLOT_SANDBOX_RUNTIME to one that "kubectl get runtimeclass" lists.`,
   },
-  {
-    pattern: /no PriorityClass with name (\S+) was found/,
-    words: (name) => `, because it has no PriorityClass "${name}". Install the chart, which makes it.`,
-  },
 ]
 
 function refusal(message: string, refused: string): Words {

@@ -51,11 +51,7 @@ export function podTemplate({ deployment, spec, settings, name }: PodInput & { n
       labels: objectLabels(deployment, spec, print),
       annotations: { 'cluster-autoscaler.kubernetes.io/safe-to-evict': 'false' },
     },
-    spec: {
-      ...podSpec(spec, settings),
-      ...(owner === undefined ? { priorityClassName: `${settings.namespace}-warm` } : {}),
-      schedulingGates: [{ name: KEY.gate }],
-    },
+    spec: { ...podSpec(spec, settings), schedulingGates: [{ name: KEY.gate }] },
   }
 }
 

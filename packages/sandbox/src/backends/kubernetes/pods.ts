@@ -24,6 +24,10 @@ const RELAY = ['/usr/lib/sandlot/sbxd', 'relay']
 const START_MS = 100_000
 /** Milliseconds for which a Pod without room is waited for: an autoscaler may add a node. */
 const ROOM_MS = 45_000
+/** Reasons of the scheduler that end with another Pod. */
+const LACKS_ROOM = /Insufficient|Too many pods/
+/** Milliseconds from one warm Pod that gives its room to a person’s until the next one does. */
+const GIVE_WAY_MS = 4_000
 /** Milliseconds from the deletion of a Pod until it is gone, unless its node is lost. */
 const END_MS = 20_000
 
@@ -296,6 +300,8 @@ export class Pods {
     const { name } = pod.metadata
     const began = performance.now()
     const home = await this.#claims.ofSandbox(name, signal)
+    const isWarm = home?.metadata.labels?.[KEY.owner] === undefined
+    let gaveWay = Number.NEGATIVE_INFINITY
     await this.#cache.until(
       name,
       (now) => {
@@ -304,10 +310,34 @@ export class Pods {
         const problem = podProblem(now, home)
         const waited = performance.now() - began
         if (problem !== undefined && (problem.isFinal || waited > ROOM_MS)) throw problem.error
+        if (!isWarm && LACKS_ROOM.test(problem?.error.message ?? '') && waited - gaveWay > GIVE_WAY_MS) {
+          gaveWay = waited
+          void this.#giveWay()
+        }
         return false
       },
       { doing: `start the Pod ${name}`, ms: START_MS, signal },
     )
+  }
+
+  /**
+   * Deletes one warm Pod, so that a person’s has room: all have one priority, because that of a
+   * warm one would stay with it when it is claimed. Never rejects: that Pod waits in any case.
+   */
+  async #giveWay(): Promise<void> {
+    try {
+      const warm = (await this.#cache.list()).find(
+        (pod) => pod.metadata.labels?.[KEY.owner] === undefined && !isGated(pod) && !isEnding(pod),
+      )
+      if (warm === undefined) return
+      const { name, uid, resourceVersion } = warm.metadata
+      const home = await this.#claims.ofSandbox(name)
+      // A claim changes the PersistentVolumeClaim first, then the version of the Pod.
+      if (home?.metadata.labels?.[KEY.owner] !== undefined) return
+      await this.#cache.remove(name, { uid, resourceVersion, graceSeconds: 2 })
+    } catch {
+      // The next one is tried after GIVE_WAY_MS; nothing else depends on it.
+    }
   }
 
   /** Deletes this Pod and waits until it is gone; another one of its name stays. Idempotent. */

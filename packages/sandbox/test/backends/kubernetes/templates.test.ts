@@ -100,10 +100,9 @@ describe('the Pod, control by control', () => {
       `--listen --limit-nofile 4096 --limit-fsize ${2 ** 32} --limit-memlock 65536 --limit-sigpending 1024 --limit-msgqueue 262144`,
     )
   })
-  test('it waits to be opened, and those of the pool are pre-empted first', () => {
+  test('it waits to be opened, and those of the pool have the priority of all: a claim cannot change it', () => {
     expect(podOf().spec.schedulingGates).toEqual([{ name: 'sandlot.dev/open' }])
-    expect(podOf().spec).not.toHaveProperty('priorityClassName')
-    expect(podOf(pool).spec).toHaveProperty('priorityClassName', 'sandlot-sandboxes-warm')
+    expect(podOf(pool).spec).not.toHaveProperty('priorityClassName')
   })
   test('settings of the cluster', () => {
     expect(podOf().spec.hostUsers).toBeUndefined()

@@ -8,6 +8,8 @@ import { parse, stringify } from 'yaml'
 
 import { onlyInFullRun } from '../../../../../test/campaign.ts'
 import { noCluster, testCluster } from '../../../../../test/cluster/cluster.ts'
+import type { SandboxSpec } from '../../../src/backend.ts'
+import { DEFAULT_LIMITS } from '../../../src/limits.ts'
 import { LABEL, ownerTag, poolName } from '../../../src/names.ts'
 import { kubernetesFixture, type KubernetesFixture } from '../../support/kubernetes-fixture.ts'
 import { say } from '../say.ts'
@@ -60,6 +62,38 @@ describe.skipIf(noCluster !== undefined)(`what a cluster refuses (${noCluster ??
     })
     await expect.poll(pods, { timeout: 20_000 }).toBe('')
   })
+
+  test('on full nodes a warm sandbox gives way to a person’s, and one that was claimed from the pool never', async () => {
+    // Two of them do not fit on a node.
+    const memory = await fixture.kubectl(
+      'get',
+      'node',
+      '-o',
+      'jsonpath={.items[0].status.allocatable.memory}',
+    )
+    const memoryBytes = Math.floor(Number.parseInt(memory, 10) * 1024 * 0.6)
+    const settings = { memoryRequest: 1, userNamespaces: false, networkDown: true }
+    const backend = await fixture.another({ settings })
+    const open = async (change: Partial<SandboxSpec> = {}, signal?: AbortSignal): Promise<string> => {
+      const spec = fixture.spec({ limits: { ...DEFAULT_LIMITS, memoryBytes }, ...change })
+      const sandbox = await backend.create(spec, signal)
+      const { stream } = await backend.open(sandbox, signal)
+      stream.destroy()
+      return sandbox.id
+    }
+    const openWarm = (slot: string): Promise<string> => {
+      const name = poolName(fixture.deployment, slot)
+      return open({ slot, name, volume: name })
+    }
+    const [claimed] = await Promise.all([openWarm('aaaaaaaa'), openWarm('bbbbbbbb')])
+    await backend.claim(claimed, { tag: ownerTag(fixture.deploymentKey, 'ann'), generation: 1 })
+    const second = await open()
+    const running = async (): Promise<string[]> =>
+      (await fixture.kubectl('get', 'pod', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ').toSorted()
+    expect(await running()).toEqual([claimed, second].toSorted())
+    await expect(open({}, AbortSignal.timeout(12_000))).rejects.toThrow()
+    expect(await running()).toEqual(expect.arrayContaining([claimed, second]))
+  }, 120_000)
 
   test('a class of volumes without any', async ({ skip }) => {
     onlyInFullRun(skip)
