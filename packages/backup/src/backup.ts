@@ -45,6 +45,14 @@ export interface MadeBackup {
   at: string
   bytes: number
   workspaces: number
+  /** Workspaces that could not be read; the backup has everything else. */
+  leftOut: LeftOut[]
+}
+
+interface LeftOut {
+  /** Name of the volume. */
+  name: string
+  message: string
 }
 
 const RETRIES = 2
@@ -104,17 +112,21 @@ async function make(options: Making): Promise<MadeBackup> {
       const names = settings.flatMap((file) => ['-C', dirname(resolve(file)), basename(file)])
       parts.push({ ...(await addSealed(archive, 'settings', tarOf(names), keys.seal)), kind: 'settings' })
     }
-    const workspaces = await addWorkspaces(archive, options)
+    const { parts: workspaces, leftOut } = await addWorkspaces(archive, options)
     parts.push(...workspaces)
     const dialect = options.postgres === undefined ? 'sqlite' : 'postgres'
     const { version } = options
-    const manifest = manifestText({ dialect, version, at, deployment, sealing, parts }, keys.manifest)
+    const names = leftOut.length === 0 ? undefined : leftOut.map(({ name }) => name)
+    const manifest = manifestText(
+      { dialect, version, at, deployment, sealing, parts, leftOut: names },
+      keys.manifest,
+    )
     await archive.add(MANIFEST, Readable.from([Buffer.from(manifest)]))
     await archive.seal()
     doing('verifying the backup')
     await checkArchive(`${path}.partial`, async () => keys)
     await archive.publish()
-    return { file: path, at, bytes: statSync(path).size, workspaces: workspaces.length }
+    return { file: path, at, bytes: statSync(path).size, workspaces: workspaces.length, leftOut }
   } catch (error) {
     await archive?.abandon()
     throw error
@@ -157,21 +169,31 @@ async function addDump(place: PostgresPlace, open: OpenArchive): Promise<{ at: s
   }
 }
 
-async function addWorkspaces(archive: ArchiveWriter, options: Making): Promise<Part[]> {
+/** One that cannot be read, because its node is lost, for example, is left out. */
+async function addWorkspaces(
+  archive: ArchiveWriter,
+  options: Making,
+): Promise<{ parts: Part[]; leftOut: LeftOut[] }> {
+  const parts: Part[] = []
+  const leftOut: LeftOut[] = []
   const inventory = await options.workspaces?.(options.deployment)
-  if (inventory === undefined) return []
+  if (inventory === undefined) return { parts, leftOut }
   const { volumes, copies } = inventory
   try {
     await copies.removeLeftHelpers()
-    const parts: Part[] = []
     const all = await volumes.list()
     for (const [place, volume] of all.entries()) {
       options.doing(`workspace ${place + 1} of ${all.length}`)
       const name = `workspaces/${volume.name}.tar.zst`
-      const added = await untilReached(() => add(archive, name, copies.read(volume.name)))
-      parts.push({ ...added, kind: 'workspace', volume })
+      try {
+        const added = await untilReached(() => add(archive, name, copies.read(volume.name)))
+        parts.push({ ...added, kind: 'workspace', volume })
+      } catch (error) {
+        if (!(error instanceof SandboxError)) throw error
+        leftOut.push({ name: volume.name, message: error.message })
+      }
     }
-    return parts
+    return { parts, leftOut }
   } finally {
     await inventory.close()
   }

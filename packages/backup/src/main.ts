@@ -18,7 +18,7 @@ import { readBackupConfig } from './config.ts'
 import { deploymentOf } from './data-folder.ts'
 import { type Migrated, migrate } from './migrate.ts'
 import { type Restored, restoreBackup } from './restore.ts'
-import { keepSchedule, recorded, recordRestore, recordSettings } from './schedule.ts'
+import { incomplete, keepSchedule, recorded, recordRestore, recordSettings } from './schedule.ts'
 
 type Config = ReturnType<typeof readBackupConfig>
 
@@ -30,6 +30,8 @@ type Answer =
 
 /** Exit code when nothing was done; the answer has the reason. */
 const NOTHING_DONE = 3
+/** Exit code of a verified backup without some workspaces; the answer names them. */
+const INCOMPLETE = 4
 const LOWEST_PRIORITY = 19
 
 const LEVEL = { info: 30, error: 50 } as const
@@ -107,7 +109,8 @@ function passphraseOf({ passphrase }: Config): string {
 }
 
 /**
- * Makes a backup and records the result. `made` is called before the record. Rejects on failure.
+ * Makes a backup and records the result. `made` is called before the record, unless workspaces are
+ * missing: an older backup has them. Rejects on failure.
  */
 async function backup(
   config: Config,
@@ -124,7 +127,7 @@ async function backup(
     const passphrase = passphraseOf(config)
     const what = { data, keys, postgres, workspaces, settings }
     const last = await makeBackup({ ...what, to, passphrase, version, doing })
-    made()
+    if (last.leftOut.length === 0) made()
     return last
   })
 }
@@ -160,7 +163,9 @@ async function scheduled(config: Config): Promise<undefined> {
       }
       const made = await backup(config, () => checkNotStopped(signal), 'schedule', keepNewest)
       const { file, bytes, workspaces } = made
-      log('info', 'backup made and verified', { file, bytes, workspaces, removed })
+      const missing = incomplete(made)
+      if (missing === undefined) log('info', 'backup made and verified', { file, bytes, workspaces, removed })
+      else log('error', `Backup incomplete: ${missing}`)
     } catch (error) {
       // During the first start there is no deployment yet.
       const early = error instanceof BackupError && error.code === 'no_deployment'
@@ -190,6 +195,7 @@ function log(level: keyof typeof LEVEL, msg: string, more: Record<string, unknow
 try {
   const answer = await main()
   if (answer !== undefined) process.stdout.write(`${JSON.stringify(answer)}\n`)
+  if (answer?.did === 'backup' && answer.leftOut.length > 0) process.exitCode = INCOMPLETE
 } catch (error) {
   if (error instanceof BackupError || error instanceof SandboxError || error instanceof StorageError) {
     const fix = error instanceof BackupError ? error.fix : 'Then run the same command again.'

@@ -74,6 +74,8 @@ const manifest = z.object({
   deployment: z.string(),
   sealing,
   parts: z.array(part),
+  /** Volumes of workspaces that could not be read; absent where there were none. */
+  leftOut: z.array(z.string()).optional(),
   /** HMAC of the manifest without this field; since format 3. */
   mac: z.string().optional(),
 })

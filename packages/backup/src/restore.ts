@@ -3,6 +3,7 @@ import { closeSync, createWriteStream, existsSync, fsyncSync, lchownSync, mkdirS
 import { readdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { SANDBOX_BACKEND_NAMES, SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import type { SandboxBackend } from '@sandlot/sandbox/backend'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { inspectPostgres } from '@sandlot/storage/database/postgres-snapshot'
@@ -43,11 +44,15 @@ export interface Restored {
   at: string
   version: string
   workspaces: number
+  /** Volumes of workspaces that the backup is without. */
+  leftOut: readonly string[]
   /** A warning about unsigned parts. */
   unproven: string | undefined
   /** Folder of settings that were outside of the data folder. */
   settings: string | undefined
 }
+
+const ISOLATING = SANDBOX_BACKEND_NAMES.filter((name) => SANDBOX_BACKENDS[name].isolates)
 
 /** Settings from outside of the data folder, for the operator to move. */
 const SETTINGS_FOLDER = 'restored-settings'
@@ -92,7 +97,7 @@ async function restore(options: RestoreOptions): Promise<Restored> {
     throw new BackupError(
       'failed',
       'The backup has workspaces of containers, which SANDLOT_SANDBOX does not use. Nothing was restored.',
-      'Unset SANDLOT_SANDBOX for Docker, or set it to kubernetes, then run this again.',
+      `Set SANDLOT_SANDBOX to ${ISOLATING.join(' or ')}, then run this again.`,
     )
   mkdirSync(join(data, 'run'), { recursive: true, mode: 0o750 })
   using lock = exclusive(join(data, 'run', 'agent.lock'))
@@ -131,6 +136,7 @@ async function restore(options: RestoreOptions): Promise<Restored> {
     at: manifest.at,
     version: manifest.version,
     workspaces: begun.volumes.length,
+    leftOut: manifest.leftOut ?? [],
     unproven: isSigned(manifest) ? undefined : UNPROVEN,
     settings: existsSync(settings) ? settings : undefined,
   }

@@ -26,19 +26,31 @@ interface BackupRecord {
   deployment: string
 }
 
-/** Makes a backup, and records the result in the data folder. Rejects as `make` does. */
+/**
+ * Makes a backup, and records the result in the data folder: one without some workspaces as made
+ * and as failed. Rejects as `make` does.
+ */
 export async function recorded(record: BackupRecord, make: () => Promise<MadeBackup>): Promise<MadeBackup> {
   const { data, by } = record
   const tried = { at: new Date().toISOString(), by }
   try {
     const last = await make()
-    write(record, { last }, { ...last, ...tried, did: 'backup' })
+    const message = incomplete(last)
+    if (message === undefined) write(record, { last }, { ...last, ...tried, did: 'backup' })
+    else write(record, { last, failed: { at: tried.at, message } }, { ...tried, did: 'fail', message })
     return last
   } catch (error) {
     const failed = { at: tried.at, message: messageOf(error) }
     write(record, { last: readStatus(data).last, failed }, { ...failed, by, did: 'fail' })
     throw error
   }
+}
+
+/** Says what a backup was made without; undefined where it has everything. */
+export function incomplete({ file, leftOut }: MadeBackup): string | undefined {
+  if (leftOut.length === 0) return undefined
+  const lines = leftOut.map(({ name, message }) => `${name} (${message})`)
+  return `${file} has everything but ${leftOut.length} workspaces: ${lines.join(' ')}`
 }
 
 /** Records that the data folder was restored from a backup. */

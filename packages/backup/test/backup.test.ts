@@ -17,6 +17,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { createLocalProcessBackend } from '@sandlot/sandbox/backends/local-process'
 import { SandboxError } from '@sandlot/sandbox/errors'
+import { BACKUP_STATUS_FILE, backupStatus } from '@sandlot/shared/admin/backup-status'
 import { poolName, slotLabels } from '../../sandbox/src/names.ts'
 import { tarOf } from '../src/tar-process.ts'
 import { openSqliteWriter } from '../../storage/src/database/sqlite-file.ts'
@@ -25,6 +26,7 @@ import { randomFrom, sample } from '../../../test/campaign.ts'
 import { makeBackup, type MadeBackup, type OpenWorkspaces, removeOld } from '../src/backup.ts'
 import { BackupError } from '../src/backup-error.ts'
 import { restoreBackup } from '../src/restore.ts'
+import { recorded } from '../src/schedule.ts'
 import { DEPLOYMENT, makeDeployment, sessionIn } from './support/deployment.ts'
 import { testFolder } from '../../../test/folders.ts'
 
@@ -297,5 +299,40 @@ test('a workspace whose copy breaks is copied again, and of the longer first att
   await inventory.volumes.remove(name)
   await restore(made.file, { workspaces })
   expect(readFileSync(join(volumes, name, 'file'), 'utf8')).toBe('kept')
+  await inventory.close()
+})
+
+test('a workspace that cannot be read is left out and named, and everything else is restored', async () => {
+  const { inventory } = createLocalProcessBackend({ sbxd: 'none', directory: join(folder, 'volumes') })
+  const names = ['aaaaaaaa', 'bbbbbbbb'].map((slot) => poolName(DEPLOYMENT, slot))
+  mkdirSync(join(folder, 'home'))
+  for (const [place, name] of names.entries()) {
+    const labels = slotLabels(DEPLOYMENT, { slot: name.slice(-8), uid: 30_000 + place, volume: name })
+    await inventory.copies.write({ name, labels }, tarOf(['-C', join(folder, 'home'), '.']))
+  }
+  const [lost = '', whole = ''] = names
+  async function* read(volume: string): AsyncGenerator<Buffer> {
+    if (volume === lost) {
+      yield randomBytes(1_000_000)
+      throw new SandboxError('workspace_unreachable', 'The node is lost.')
+    }
+    yield* inventory.copies.read(volume)
+  }
+  const workspaces = async () => ({ ...inventory, copies: { ...inventory.copies, read } })
+  const record = {
+    data,
+    by: 'operator',
+    deployment: DEPLOYMENT,
+    settings: { folder: to, keep: 1, everyMs: null, inContainer: false },
+  } as const
+  const made = await recorded(record, () => backup({ workspaces }))
+  expect(made).toMatchObject({ workspaces: 1, leftOut: [{ name: lost, message: 'The node is lost.' }] })
+  const status = backupStatus.parse(JSON.parse(readFileSync(join(data, BACKUP_STATUS_FILE), 'utf8')))
+  expect(status.last?.file).toBe(made.file)
+  expect(status.failed?.message).toContain(`everything but 1 workspaces: ${lost} (The node is lost.)`)
+  for (const name of names) await inventory.volumes.remove(name)
+  const restored = await restore(made.file, { data: join(folder, 'restored'), workspaces })
+  expect(restored).toMatchObject({ workspaces: 1, leftOut: [lost] })
+  expect((await inventory.volumes.list()).map(({ name }) => name)).toEqual([whole])
   await inventory.close()
 })

@@ -13,11 +13,12 @@ export const backup: Command = async (context) => {
   requireDeployment(config)
   const passphrase = await askPassphrase(context, { twice: true })
   const to = folder === undefined ? [] : ['--to', resolve(folder)]
-  const { file, bytes, workspaces } = await steps.run('Backup', (step) =>
+  const { file, bytes, workspaces, leftOut } = await steps.run('Backup', (step) =>
     backupProgram(['backup', ...to], context, { passphrase, step }),
   )
   const mebibytes = Math.ceil(bytes / 1024 ** 2)
   print(`Wrote and verified ${file} (${mebibytes} MiB, ${workspaces} workspaces).`)
   print('Keep a copy on another machine, and store the passphrase separately.')
-  return 0
+  for (const { name, message } of leftOut) print(`Left out: ${name}. ${message}`)
+  return leftOut.length === 0 ? 0 : 1
 }

@@ -27,10 +27,11 @@ export const restore: Command = async (context) => {
   const passphrase = await askPassphrase(context, { twice: false })
   using stop = listenForStop()
   await setUp(config, steps, systemPackages(config, stop.signal), stop.signal)
-  const { at, workspaces, unproven, settings } = await steps.run('Restore', (step) =>
+  const { at, workspaces, leftOut, unproven, settings } = await steps.run('Restore', (step) =>
     backupProgram(['restore', resolve(file), ...unauthenticated], context, { passphrase, step }),
   )
   print(`Restored the backup of ${at}, with ${workspaces} workspaces. Start it: ./sandlot up`)
+  if (leftOut.length > 0) print(`The backup was made without: ${leftOut.join(', ')}`)
   if (unproven !== undefined) print(unproven)
   if (settings !== undefined) {
     const own = join(config.root, '.env')

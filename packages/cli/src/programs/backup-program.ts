@@ -16,12 +16,14 @@ const answer = z.discriminatedUnion('did', [
     at: z.string(),
     bytes: z.number(),
     workspaces: z.number(),
+    leftOut: z.array(z.object({ name: z.string(), message: z.string() })),
   }),
   z.object({
     did: z.literal('restore'),
     at: z.string(),
     version: z.string(),
     workspaces: z.number(),
+    leftOut: z.array(z.string()),
     unproven: z.string().optional(),
     settings: z.string().optional(),
   }),
@@ -34,8 +36,8 @@ const answer = z.discriminatedUnion('did', [
   }),
   z.object({ did: z.literal('nothing'), code: z.string(), message: z.string(), fix: z.string() }),
 ])
-/** Its exit code when nothing was done; the answer has the reason. */
-const NOTHING_DONE = 3
+/** Its exit codes: nothing was done, or some workspaces were left out. The answer has the reason. */
+const [NOTHING_DONE, INCOMPLETE] = [3, 4]
 
 type Answer<Did extends string> = Extract<z.infer<typeof answer>, { did: Did }>
 
@@ -72,7 +74,7 @@ export async function backupProgram(
     cwd: config.root,
     environment,
     fix: 'Its output is above. Fix the problem, then run the same command again.',
-    alsoGood: [NOTHING_DONE],
+    alsoGood: [NOTHING_DONE, INCOMPLETE],
     onLine: (line) => {
       const part = /^  … (.+)/.exec(line)?.[1]
       if (part !== undefined) step?.doing(part)

@@ -33,9 +33,9 @@ const backupFile = z.object({ file: z.string(), at: z.string(), bytes: z.number(
 
 /** Everything except the first two members was added later. */
 export const backupStatus = z.object({
-  /** The last complete and verified one. */
+  /** The last verified one. */
   last: z.object({ at: z.string(), ...made }).optional(),
-  /** A later attempt that failed. */
+  /** A later attempt that failed, or the last one, made without some workspaces. */
   failed: z.object({ at: z.string(), message: z.string() }).optional(),
   /** Newest first. */
   tries: z.array(backupTry).optional(),

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 import type { BackendCopies, BackendVolume, SandboxSpec } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
@@ -17,12 +18,14 @@ import { CLAIMS, PODS, type Pod } from './objects.ts'
 import type { StreamPace } from './pace.ts'
 import { podProblem } from './pod-problem.ts'
 import { COPY_CONTAINER, copyTemplate, type PodSettings } from './pod-template.ts'
-import { hasEnded, isEnding, isRunning } from './sandboxes-of.ts'
+import { hasEnded, isEnding, isGated, isRunning } from './sandboxes-of.ts'
 import { createCache, type Cache } from './watch.ts'
 
 const HOME = '/volume/home'
 /** Milliseconds until the Pod runs: its image and its volume may take long. */
 const START_MS = 100_000
+/** Milliseconds for which a sandbox that starts or ends is waited for. */
+const SETTLE_MS = 20_000
 
 /**
  * The word of its first line comes back when tar has ended well, because the end of an exec proves
@@ -61,14 +64,20 @@ export class Copies implements BackendCopies {
   async *read(name: string): AsyncGenerator<Buffer> {
     const volume = (await this.#options.claims.list()).find((each) => each.name === name)
     if (volume === undefined) throw new SandboxError('sandbox_lost', `Volume ${name} no longer exists.`)
-    const pod = await this.#start(this.#specOf(volume), 'read')
+    try {
+      yield* this.#read(this.#specOf(volume))
+    } catch (error) {
+      throw failed(`${name} could not be read`, error)
+    }
+  }
+
+  async *#read(spec: SandboxSpec): AsyncGenerator<Buffer> {
+    const pod = await this.#start(spec, 'read')
     try {
       const word = newWord()
       const stream = await this.#exec(pod, 'read')
       stream.write(`${word}\n`)
       yield* upTo(stream, Buffer.from(word))
-    } catch (error) {
-      throw failed(`${name} could not be read`, error)
     } finally {
       await this.#remove(pod)
     }
@@ -113,15 +122,36 @@ export class Copies implements BackendCopies {
     return { ...from, name, slot, uid: Number(uid), volume: name, labels: {} }
   }
 
+  /**
+   * Node of the slot's sandbox; undefined where it does not run. A volume may be attached to one
+   * node only, so a sandbox that starts or ends is waited for. Rejects with `workspace_unreachable`
+   * where it does neither, as on a lost node.
+   */
+  async #nodeOf(slot: string): Promise<string | undefined> {
+    const { api, deployment } = this.#options
+    const labels = `${selectorOf(deployment)},sandlot.dev/slot=${slot}`
+    for (const deadline = performance.now() + SETTLE_MS; ;) {
+      const { items } = await api.list(PODS, { labels })
+      const user = items.find((pod) => !isGated(pod) && !hasEnded(pod))
+      const node = user?.spec.nodeName
+      if (user === undefined || (node !== undefined && !isEnding(user))) return node
+      if (performance.now() > deadline)
+        throw new SandboxError(
+          'workspace_unreachable',
+          node === undefined
+            ? 'Its sandbox waits for a node.'
+            : `The node ${node} has not ended its sandbox within ${SETTLE_MS / 1_000} s.`,
+        )
+      await sleep(500)
+    }
+  }
+
   /** A running Pod, on the node of the sandbox where that runs. */
   async #start(spec: SandboxSpec, act: 'read' | 'write'): Promise<Pod> {
     const { api, deployment, settings } = this.#options
-    const { items } = await api.list(PODS, {
-      labels: `${selectorOf(deployment)},sandlot.dev/slot=${spec.slot}`,
-    })
-    const user = items.find((pod) => pod.spec.nodeName !== undefined && !hasEnded(pod))
+    const node = await this.#nodeOf(spec.slot)
     const name = `${spec.volume}-copy-${randomBytes(4).toString('hex')}`
-    const asked = copyTemplate({ deployment, spec, settings, name, act, node: user?.spec.nodeName })
+    const asked = copyTemplate({ deployment, spec, settings, name, act, node })
     const pod = await this.#cache.create(asked)
     const claim = await api.get(CLAIMS, spec.volume)
     const began = performance.now()
@@ -130,7 +160,9 @@ export class Copies implements BackendCopies {
         name,
         (now) => {
           if (now === undefined || isEnding(now))
-            throw new SandboxError('engine_unavailable', `The Pod ${name} was removed.`)
+            throw new SandboxError('engine_unavailable', `The Pod ${name} was removed.`, {
+              unreachable: true,
+            })
           if (isRunning(now)) return true
           const problem = podProblem(now, claim)
           if (problem !== undefined && (problem.isFinal || performance.now() - began > START_MS / 2))

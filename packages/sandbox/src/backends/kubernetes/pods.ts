@@ -10,7 +10,7 @@ import { KubernetesError } from './api-error.ts'
 import { readSpec } from './claim-template.ts'
 import { type Claims, setting } from './claims.ts'
 import { openExec, StreamEnded } from './exec-stream.ts'
-import { KEY, ownerLabels, ownerOf, podName, readLabels, selectorOf } from './labels.ts'
+import { KEY, ownerLabels, ownerOf, podName, readLabels } from './labels.ts'
 import { type PersistentVolumeClaim, type Pod, PODS } from './objects.ts'
 import type { StreamPace } from './pace.ts'
 import { podEnd, podProblem, startTooLong } from './pod-problem.ts'
@@ -261,12 +261,16 @@ export class Pods {
   async #ungate(pod: Pod, signal: AbortSignal): Promise<void> {
     const { name, labels = {} } = pod.metadata
     const { [LABEL.slot]: slot = '', [LABEL.deployment]: deployment = '' } = readLabels(labels)
-    const selection = { labels: `${selectorOf(deployment)},sandlot.dev/slot=${slot}` }
+    const selection = { labels: `sandlot.dev/deployment=${deployment},sandlot.dev/slot=${slot}` }
     const { items } = await this.#api.list(PODS, selection, signal)
     for (const other of items) {
-      if (other.metadata.name === name) continue
+      const { name: otherName, uid, labels: otherLabels } = other.metadata
+      if (otherName === name) continue
+      // A copy for a backup may hold the volume on another node; it is made again on this Pod's.
+      if (otherLabels?.[KEY.role] === 'copy')
+        await this.#api.remove(PODS, otherName, { uid, graceSeconds: 1 }, signal)
       // A gated one too: its own open finds it gone, whichever of the two is faster.
-      if (isEnding(other) || hasEnded(other) || isGated(other)) await this.#delete(other)
+      else if (isEnding(other) || hasEnded(other) || isGated(other)) await this.#delete(other)
       else throw lost()
     }
     const home = await this.#claims.ofSandbox(name, signal)

@@ -64,6 +64,26 @@ describe.skipIf(noCluster !== undefined)(`on a cluster (${noCluster ?? 'of this 
     180_000,
   )
 
+  test('a copy gives way to a sandbox that starts, and is made again on its node', async () => {
+    const { backend } = fixture
+    const { volume } = bench.spec
+    const [sandbox] = await backend.list({ 'sandlot.slot': bench.spec.slot })
+    const id = sandbox?.id ?? ''
+    await backend.stop(id)
+    const slow = await fixture.another({ streamRate: 4_000_000 })
+    const reading = slow.inventory.copies.read(volume)[Symbol.asyncIterator]()
+    await reading.next()
+    const opened = await backend.open({ id, state: 'stopped' })
+    opened.stream.destroy()
+    await expect(rest(reading)).rejects.toMatchObject({ unreachable: true })
+    const again = backend.inventory.copies.read(volume)[Symbol.asyncIterator]()
+    await again.next()
+    const nodes = ['get', 'pods', '-o', 'jsonpath={.items[*].spec.nodeName}']
+    const [one, other, ...more] = (await fixture.kubectl(...nodes)).split(' ')
+    expect([one, more]).toEqual([other, []])
+    await rest(again)
+  }, 180_000)
+
   test('the rights of a backup are enough for copies, and an agent has none of them', async () => {
     const { image, kubeconfig } = testCluster()
     const quota = { pods: '200', persistentvolumeclaims: '1000' }

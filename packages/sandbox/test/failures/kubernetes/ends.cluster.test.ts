@@ -155,6 +155,13 @@ describe.skipIf(noOwnCluster !== undefined)(`a node that is cut (${noOwnCluster 
         message: expect.stringContaining(node),
       })
       expect((await fixture.kubectl('get', 'pod', '-o', 'name')).trim()).toBe(`pod/${id}`)
+      const { volumes, copies } = fixture.backend.inventory
+      const [volume] = await volumes.list()
+      const copy = copies.read(volume?.name ?? '')
+      await expect(copy[Symbol.asyncIterator]().next()).rejects.toMatchObject({
+        code: 'workspace_unreachable',
+        message: expect.stringContaining(node),
+      })
     } finally {
       await ownCluster().cutNode(number, false)
     }
