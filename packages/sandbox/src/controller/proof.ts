@@ -39,6 +39,7 @@ attempt('ptrace', $arm ? 117 : 101, 16, $child, 0, 0); attempt('process_vm_write
 $! = 0; my $vsock = syscall($arm ? 198 : 41, 40, 1, 0); say1('vsock', $vsock >= 0 ? 'open' : errno());
 $! = 0; say1('root', open(my $f, '>', '/sandlot-probe') ? 'open' : errno());
 $! = 0; say1('fds_of_1', opendir(my $d, '/proc/1/fd') ? 'open' : errno());
+$! = 0; say1('relay', open(my $relay, '<', '/usr/lib/sandlot/sbxd') ? 'open' : errno());
 open(my $comm, '<', '/proc/1/comm'); my $name = <$comm>; chomp $name; say1('init', $name);
 open(my $net, '<', '/proc/net/dev'); my @links; while (<$net>) { push @links, $1 if /^\s*([^\s:|]+):/ } say1('links', join ',', @links);
 open(my $version, '<', '/proc/version'); my $kernel = <$version>; chomp $kernel; say1('kernel', $kernel);
@@ -259,9 +260,22 @@ function judgeNetwork(proof: Proof): Finding {
   })
 }
 
+/** Only where the stream goes through a relay, as where addresses are tried. */
+function judgeRelay(proof: Proof): Finding[] {
+  if (!proof.has('answered')) return []
+  return [
+    check('must', 'relay', 'Relay', closed(proof, 'relay'), {
+      ok: 'closed to commands',
+      bad: `a command can open its file, and so the stream in its memory (${of(proof, 'relay')})`,
+      fix: 'In the sandbox image, /usr/lib/sandlot/sbxd belongs to root with mode 0711: build it again from this version’s.',
+    }),
+  ]
+}
+
 function judgeSurroundings(proof: Proof): Finding[] {
   return [
     judgeNetwork(proof),
+    ...judgeRelay(proof),
     check('must', 'supervisor', 'First process', of(proof, 'init') === 'sbxd', {
       ok: 'sbxd',
       bad: `${of(proof, 'init')} instead of sbxd`,

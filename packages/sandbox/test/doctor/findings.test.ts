@@ -25,6 +25,7 @@ const GOOD: Record<string, string> = {
   vsock: 'EPERM',
   root: 'EROFS',
   fds_of_1: 'EACCES',
+  relay: 'EACCES',
   init: 'sbxd',
   links: 'lo',
   kernel: 'Linux version 6.1.0',
@@ -54,6 +55,7 @@ test.each([
   ['no interface at all is not what was asked for', { links: '' }, 'network'],
   ['another first process', { init: 'docker-init' }, 'supervisor'],
   ['its descriptors', { fds_of_1: 'open' }, 'supervisor-closed'],
+  ['a relay that a command can open, in a Pod', { answered: '', relay: 'open' }, 'relay'],
 ])('fails for %s', (_, change, id) => {
   const findings = judgeProof(proof(change))
   expect(failed(findings)).toEqual([id])
