@@ -19,6 +19,9 @@ const ADDED = new Set([
   'affinity',
   'imagePullSecrets',
   'schedulingGates',
+  // By the plug-in AlwaysPullImages; the image is named by its digest.
+  'containers.*.imagePullPolicy',
+  'initContainers.*.imagePullPolicy',
   'containers.*.terminationMessagePolicy',
   'initContainers.*.terminationMessagePolicy',
 ])

@@ -47,6 +47,7 @@ export const VALID: Record<string, unknown> = {
   startupProbe: PROBE,
   resizePolicy: [{ resourceName: 'cpu', restartPolicy: 'NotRequired' }],
   'Container.restartPolicy': 'Always',
+  imagePullPolicy: 'Never',
   volumeDevices: [{ name: 'home', devicePath: '/dev/x' }],
   volumeMounts: [{ name: 'home', mountPath: '/x' }],
   limits: { cpu: '64', memory: '2Gi' },

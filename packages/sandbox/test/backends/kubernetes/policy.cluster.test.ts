@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 import type { SandboxSpec } from '../../../src/backend.ts'
+import { checkAdmitted } from '../../../src/backends/kubernetes/admitted.ts'
 import { claimTemplate } from '../../../src/backends/kubernetes/claim-template.ts'
 import type { PersistentVolumeClaim, Pod } from '../../../src/backends/kubernetes/objects.ts'
 import { podTemplate } from '../../../src/backends/kubernetes/pod-template.ts'
@@ -75,6 +76,19 @@ describe.skipIf(noCluster !== undefined)(`the policies of the chart (${noCluster
     ])('%j', async (change) => {
       expectAccepted(await create('pods', podOf(change)))
       expectAccepted(await create('persistentvolumeclaims', claimOf(change)))
+    })
+    test('as the version before makes it, and with the pull policy of AlwaysPullImages', async () => {
+      const { namespace } = policies
+      expectAccepted(
+        await create('pods', changed(podOf(pool), 'spec.priorityClassName', `${namespace}-warm`)),
+      )
+      const places = ['containers.0', 'initContainers.0', 'initContainers.1']
+      const pulled = places.reduce(
+        (pod, place) => changed(pod, `spec.${place}.imagePullPolicy`, 'Always'),
+        podOf(),
+      )
+      expectAccepted(await create('pods', pulled))
+      expect(checkAdmitted(podOf(), pulled)).toBeUndefined()
     })
     test('no expression of them contradicts the types of the cluster', async () => {
       const { body } = await policies.admin(
