@@ -13,6 +13,7 @@ import { setUp } from '../setup/setup.ts'
 import { succeeds } from '../programs/run.ts'
 import { seconds, type Step, StepError } from '../steps.ts'
 import { listenForStop } from '../processes/stop-signals.ts'
+import { nextToCluster } from '../testing/next-to-cluster.ts'
 import { removeTestLeftovers } from '../testing/leftovers.ts'
 import {
   closingLine,
@@ -53,7 +54,6 @@ const CHECKS = [
 /** Runs of vitest; the projects of one share its workers. */
 const RUNS = [['unit'], ['engine', 'e2e'], ['cluster']] as const
 
-const CLUSTER = ['--conditions=sandlot-source', 'test/cluster/run.ts']
 /** Files of tests on a cluster, by a part of their names, that an ordinary run has time for. */
 const QUICK_ON_CLUSTER = [
   'kubernetes/kubernetes.cluster',
@@ -140,14 +140,9 @@ export const test: Command = async ({ config, args, steps, print }) => {
 }
 
 /** Only the tests on a cluster, of our own or a given one; further words are files for vitest. */
-async function testKubernetes(args: string[], inRoot: InRoot): Promise<number> {
-  const files = [...args]
-  const given = ['--context', '--image'].flatMap((name) => {
-    const at = files.indexOf(name)
-    return at === -1 ? [] : files.splice(at, 2)
-  })
-  const vitest = ['vitest', 'run', '--project', 'cluster', ...files]
-  return runInteractive(process.execPath, [...CLUSTER, ...given, '--', ...vitest], inRoot)
+function testKubernetes(args: string[], inRoot: InRoot): Promise<number> {
+  const command = nextToCluster(args, (files) => ['vitest', 'run', '--project', 'cluster', ...files])
+  return runInteractive(process.execPath, command, inRoot)
 }
 
 /**
@@ -286,9 +281,11 @@ async function runVitest(
       `--reporter=${REPORTER}`,
     ]
     const environment = { ...inRoot.environment, SANDLOT_TEST_REPORT: file }
-    const cluster = projects.includes('cluster')
-    const [program, ...before] = cluster ? [process.execPath, ...CLUSTER, '--', 'vitest'] : ['vitest']
-    const exitCode = await runInteractive(program, [...before, ...args], { ...inRoot, environment })
+    const vitest = ['vitest', ...args]
+    const [program = '', ...rest] = projects.includes('cluster')
+      ? [process.execPath, ...nextToCluster([], () => vitest)]
+      : vitest
+    const exitCode = await runInteractive(program, rest, { ...inRoot, environment })
     return readVitestRun(existsSync(file) ? readFileSync(file, 'utf8') : undefined, exitCode)
   } finally {
     rmSync(folder, { recursive: true, force: true })

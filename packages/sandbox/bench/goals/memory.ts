@@ -36,7 +36,7 @@ async function settled(): Promise<number> {
 }
 
 /** Proportional set size of a process, in MiB: shared pages counted in parts. */
-function pssMiB(pid: number): number {
+export function pssMiB(pid: number): number {
   return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024
 }
 

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 
-import { vi } from 'vitest'
 import { parse, stringify } from 'yaml'
 
 import { testCluster } from '../../../../test/cluster/cluster.ts'
@@ -22,8 +21,7 @@ export async function makeNamespace(): Promise<TestNamespace> {
   const name = `test-${randomBytes(4).toString('hex')}`
   await cluster.kubectl('create', 'namespace', name)
   // Without it no Pod is admitted; after a start of the API server it comes late.
-  const account = ['get', 'serviceaccount', 'default', '-n', name]
-  await vi.waitFor(() => cluster.kubectl(...account), { timeout: 60_000, interval: 250 })
+  await cluster.kubectl('wait', 'serviceaccount/default', '-n', name, '--for=create', '--timeout=60s')
   const admin = (): Promise<ClusterAccess> =>
     readAccess({ namespace: name, kubeconfig: cluster.kubeconfig, environment: {} })
   return {
