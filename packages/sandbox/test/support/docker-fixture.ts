@@ -1,21 +1,13 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 import { type ExpectStatic, test } from 'vitest'
 
-import type { SandboxBackend, SandboxSpec } from '../../src/backend.ts'
 import { createDockerBackend, type DockerBackendOptions } from '../../src/backends/docker/backend.ts'
-import { createFileLedger } from '../../src/controller/file-ledger.ts'
-import type { SandboxLedger } from '../../src/ledger.ts'
-import { DEFAULT_LIMITS } from '../../src/limits.ts'
-import { claimedName, newSlotName, ownerTag, poolName } from '../../src/names.ts'
 import type { Sandbox } from '../../src/sandbox.ts'
-import { createSandboxes, type Sandboxes, type SandboxesOptions } from '../../src/controller/sandboxes.ts'
 import { testConfig } from './config.ts'
+import { type Deployment, makeDeployment } from './deployment.ts'
 
 const run = promisify(execFile)
 
@@ -25,17 +17,7 @@ export async function docker(...args: string[]): Promise<string> {
   return stdout.trim()
 }
 
-export interface DockerFixture {
-  deployment: string
-  deploymentKey: Uint8Array
-  backend: SandboxBackend
-  ledger: SandboxLedger
-  /** Removed at the end. */
-  folder: string
-  /** A spec of this deployment with a slot of its own. */
-  spec(change?: Partial<SandboxSpec>): SandboxSpec
-  /** A controller over the same deployment; every call is another controller. */
-  controller(change?: Partial<SandboxesOptions>): Sandboxes
+export interface DockerFixture extends Omit<Deployment, 'close'> {
   /** Ids of this deployment's containers, whatever their state. */
   containers(): Promise<string[]>
   volumes(): Promise<string[]>
@@ -55,58 +37,26 @@ export async function dockerFixture(options: DockerFixtureOptions = {}): Promise
   const host = options.host ?? testConfig.dockerHost
   const on = (...args: string[]): Promise<string> =>
     docker(...(host === undefined ? [] : ['--host', host]), ...args)
-  const deployment = `test-${randomBytes(4).toString('hex')}`
-  const deploymentKey = randomBytes(32)
-  const folder = await mkdtemp(join(tmpdir(), 'sandlot-docker-'))
-  const backend = createDockerBackend({
-    deployment,
-    dockerHost: host,
-    circuit: options.circuit,
-    copyImage: testConfig.image,
-  })
-  const ledgerFile = join(folder, 'ledger.json')
-  const ledger = createFileLedger(ledgerFile)
-  const controllers: Sandboxes[] = []
+  const { close, ...made } = await makeDeployment(testConfig.image, (deployment) =>
+    createDockerBackend({
+      deployment,
+      dockerHost: host,
+      circuit: options.circuit,
+      copyImage: testConfig.image,
+    }),
+  )
+  const { backend, deployment } = made
   const label = `label=sandlot.deployment=${deployment}`
   const lines = (text: string): string[] => text.split('\n').filter(Boolean)
   const containers = async (): Promise<string[]> =>
     lines(await on('ps', '-aq', '--no-trunc', '--filter', label))
   const volumes = async (): Promise<string[]> => lines(await on('volume', 'ls', '-q', '--filter', label))
   return {
-    deployment,
-    deploymentKey,
-    backend,
-    ledger,
-    folder,
-    spec(change = {}) {
-      const slot = newSlotName()
-      return {
-        name: claimedName(deployment, slot, ownerTag(deploymentKey, 'tester'), 1),
-        slot,
-        uid: 30_000 + Math.floor(Math.random() * 30_000),
-        volume: poolName(deployment, slot),
-        image: testConfig.image,
-        limits: DEFAULT_LIMITS,
-        labels: {},
-        ...change,
-      }
-    },
-    controller(change = {}) {
-      const made = createSandboxes({
-        backend,
-        ledger,
-        deploymentKey,
-        deploymentId: deployment,
-        image: testConfig.image,
-        ...change,
-      })
-      controllers.push(made)
-      return made
-    },
+    ...made,
     containers,
     volumes,
     async dispose() {
-      for (const controller of controllers) await controller.close()
+      await close()
       // Two hundred at once keep an engine from answering until its breaker opens.
       for (const ids of groups(await backend.list({})))
         await Promise.all(ids.map(({ id }) => backend.remove(id)))
@@ -115,7 +65,6 @@ export async function dockerFixture(options: DockerFixtureOptions = {}): Promise
       for (const volumes of groups(await backend.inventory.volumes.list()))
         await Promise.all(volumes.map(({ name }) => backend.inventory.volumes.remove(name)))
       await backend.inventory.close()
-      await rm(folder, { recursive: true, force: true })
     },
   }
 }

@@ -1,6 +1,5 @@
 /** A Pod ends from outside while a command prints: the reason is said, and the files are kept. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -14,31 +13,20 @@ import { say, usable } from '../say.ts'
 import { beginVictims } from './victims.ts'
 
 let fixture: KubernetesFixture
-let folder: string
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sandlot-ends-'))
   fixture = await kubernetesFixture()
 })
-afterEach(async () => {
-  await fixture.dispose()
-  await rm(folder, { recursive: true, force: true })
-})
+afterEach(() => fixture.dispose())
 
 async function nodeOf(id: string): Promise<string> {
   return fixture.kubectl('get', 'pod', id, '-o', 'jsonpath={.spec.nodeName}')
-}
-
-async function apply(object: object): Promise<void> {
-  const file = join(folder, 'object.json')
-  await writeFile(file, JSON.stringify(object))
-  await fixture.kubectl('apply', '-f', file)
 }
 
 /** Needs all of a node, and is more important than a sandbox. */
 async function fillNode(node: string): Promise<void> {
   const cpu = await fixture.kubectl('get', 'node', node, '-o', 'jsonpath={.status.allocatable.cpu}')
   const name = `${fixture.namespace}-first`
-  await apply({
+  await fixture.apply({
     apiVersion: 'v1',
     kind: 'List',
     items: [
@@ -78,7 +66,7 @@ const ENDS: End[] = [
     name: 'evicted',
     words: /evicted the sandbox \(EvictionByEvictionAPI/,
     async strike(id) {
-      const file = join(folder, 'eviction.json')
+      const file = join(fixture.folder, 'eviction.json')
       const { namespace } = fixture
       const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: id, namespace } }
       await writeFile(file, JSON.stringify(eviction))

@@ -1,6 +1,5 @@
 /** A cluster refuses something or cannot give it: in words, and nothing that was begun is left to start later. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -15,21 +14,10 @@ import { kubernetesFixture, type KubernetesFixture } from '../../support/kuberne
 import { say } from '../say.ts'
 
 let fixture: KubernetesFixture
-let folder: string
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'sandlot-refusals-'))
   fixture = await kubernetesFixture()
 })
-afterEach(async () => {
-  await fixture.dispose()
-  await rm(folder, { recursive: true, force: true })
-})
-
-async function apply(object: object): Promise<void> {
-  const file = join(folder, 'object.json')
-  await writeFile(file, JSON.stringify(object))
-  await fixture.kubectl('apply', '-f', file)
-}
+afterEach(() => fixture.dispose())
 
 const pods = async (): Promise<string> => fixture.kubectl('get', 'pod', '-o', 'name')
 
@@ -98,7 +86,7 @@ describe.skipIf(noCluster !== undefined)(`what a cluster refuses (${noCluster ??
   test('a class of volumes without any', async ({ skip }) => {
     onlyInFullRun(skip)
     const name = `${fixture.namespace}-empty`
-    await apply({
+    await fixture.apply({
       apiVersion: 'storage.k8s.io/v1',
       kind: 'StorageClass',
       metadata: { name },
@@ -150,7 +138,7 @@ describe.skipIf(noCluster !== undefined)(`what a cluster refuses (${noCluster ??
       await fixture.kubectl('get', 'pod', id, '-o', 'jsonpath={.metadata.labels}'),
     )
     await controller.stop('ann')
-    await apply({
+    await fixture.apply({
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { name: id, labels },
@@ -168,8 +156,8 @@ describe.skipIf(noCluster !== undefined)(`what a cluster refuses (${noCluster ??
   test('a ServiceAccount that was deleted, and made again with a new token', async () => {
     const { namespace } = fixture
     const cluster = testCluster()
-    const token = join(folder, 'token')
-    const kubeconfig = join(folder, 'kubeconfig')
+    const token = join(fixture.folder, 'token')
+    const kubeconfig = join(fixture.folder, 'kubeconfig')
     const config = parse(await readFile(cluster.kubeconfig, 'utf8')) as { users: { user: unknown }[] }
     for (const entry of config.users) entry.user = { tokenFile: token }
     await writeFile(kubeconfig, stringify(config))
