@@ -7,12 +7,19 @@ import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as tick } from 'node:timers/promises'
 
-import { createDockerBackend } from '../../src/backends/docker/backend.ts'
+import { createDockerBackend, type DockerBackendOptions } from '../../src/backends/docker/backend.ts'
+import {
+  createKubernetesBackend,
+  type KubernetesBackendOptions,
+} from '../../src/backends/kubernetes/backend.ts'
 import { createFileLedger } from '../../src/controller/file-ledger.ts'
 import { createSandboxes } from '../../src/controller/sandboxes.ts'
 
+/** Backend of its sandboxes. */
+export type Engine = { docker: DockerBackendOptions } | { kubernetes: KubernetesBackendOptions }
+
 export interface ControllerOrders {
-  host?: string
+  engine: Engine
   deployment: string
   /** Hex. */
   deploymentKey: string
@@ -32,12 +39,12 @@ export interface ControllerOrders {
 }
 
 const orders = JSON.parse(process.argv[2] ?? '') as ControllerOrders
-const { deployment, command } = orders
+const { deployment, command, engine } = orders
 const sandboxes = createSandboxes({
-  backend: createDockerBackend({
-    deployment,
-    dockerHost: orders.host,
-  }),
+  backend:
+    'docker' in engine
+      ? createDockerBackend(engine.docker)
+      : await createKubernetesBackend(engine.kubernetes),
   ledger: createFileLedger(orders.ledger),
   deploymentId: deployment,
   deploymentKey: Buffer.from(orders.deploymentKey, 'hex'),

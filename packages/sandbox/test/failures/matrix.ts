@@ -24,7 +24,9 @@ export const matrix: Row[] = [
     during: 'idle, running, streaming 100 MB, between START and its answer, writing a file, any instant',
     expected: 'taken over within 2 s for 200 sandboxes, checksum equal, at most once',
     tests: {
-      [`${here}/controller-killed.engine.test.ts`]: [
+      [`${here}/controller-killed.engine.test.ts`]: [],
+      [`${here}/kubernetes/controller-killed.cluster.test.ts`]: [],
+      [`${here}/controller-killed.ts`]: [
         'idle: another finds',
         'running: the command goes on',
         'streaming: not a byte',
