@@ -220,7 +220,7 @@ export const matrix: Row[] = [
   },
   {
     id: 'cluster-pod-ends',
-    inject: 'a Pod deleted, evicted, preempted; its claim deleted; its node lost',
+    inject: 'a Pod deleted, evicted, preempted, without memory; its claim deleted; its node lost',
     during: 'printing, stopped',
     expected: 'the reason in words, files kept, never an empty home, never a second Pod on it',
     tests: {
@@ -228,6 +228,7 @@ export const matrix: Row[] = [
         'the command fails with the reason',
         'never an empty home',
         'no second Pod',
+        'all of a sandbox ends',
       ],
     },
   },

@@ -1,6 +1,7 @@
 /** A Pod ends from outside while a command prints: the reason is said, and the files are kept. */
+import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
@@ -157,6 +158,51 @@ describe.skipIf(noOwnCluster !== undefined)(`a node that is cut (${noOwnCluster 
     expect(await say(controller, 'cat kept')).toBe('mine')
   })
 })
+
+describe.skipIf(noOwnCluster !== undefined)(`no memory left (${noOwnCluster ?? 'on our cluster'})`, () => {
+  test('all of a sandbox ends, which is told apart from a lost one, and is soon back', async () => {
+    const limits = { ...fixture.spec().limits, memoryBytes: 2 ** 28, tmpBytes: 2 ** 25 }
+    const controller = fixture.controller({ limits })
+    await say(controller, 'echo mine >kept')
+    const sandbox = await controller.acquire('ann')
+    // Four, so that none is larger than the score of PID 1.
+    const command = 'until test -e go; do sleep 0.1; done; for n in 1 2 3 4; do tail /dev/zero & done; wait'
+    const hogs = await sandbox.run({ id: 'e'.repeat(32), command })
+    hogs.exit.catch(() => undefined)
+    const victims = await beginVictims(controller)
+    await victims.printing
+    await offerLast(sandbox.id)
+    const began = performance.now()
+    await say(controller, 'touch go').catch(() => undefined)
+    expect(await victims.failure()).toMatchObject({
+      code: 'out_of_memory',
+      message: expect.stringMatching(
+        /^The sandbox used more memory than its limit, and the kernel ended all/,
+      ),
+    })
+    await usable(controller)
+    console.log(`out of memory: back after ${Math.round(performance.now() - began)} ms`)
+    expect(await say(controller, 'cat kept')).toBe('mine')
+    expect(await timesRun(await controller.acquire('ann'))).toBe(1)
+  })
+})
+
+/**
+ * Offers the commands of a Pod to the OOM killer after its PID 1: the kernel ends all of a Pod at
+ * once on nodes with cgroup v2, and one process on others.
+ */
+async function offerLast(id: string): Promise<void> {
+  const uid = await fixture.kubectl('get', 'pod', id, '-o', 'jsonpath={.metadata.uid}')
+  for (const file of globSync('/proc/[0-9]*/cgroup')) {
+    try {
+      const isFirst = /^NSpid:.*\t1$/m.test(readFileSync(join(dirname(file), 'status'), 'utf8'))
+      if (readFileSync(file, 'utf8').includes(uid) && !isFirst)
+        writeFileSync(join(dirname(file), 'oom_score_adj'), '0')
+    } catch (error) {
+      if (!(error instanceof Error && /ENOENT|ESRCH/.test(error.message))) throw error
+    }
+  }
+}
 
 /** Why there is no sandbox, once its stream is known to be lost. */
 async function lastWords(controller: Sandboxes): Promise<unknown> {
