@@ -52,6 +52,8 @@ export interface OwnCluster extends Cluster {
   cutAgent(agent: 1 | 2, cut: boolean): Promise<void>
   /** Takes the images of a file of `./sandlot bundle` into both nodes. */
   loadImages(archive: string): Promise<void>
+  /** Gives the sandbox image a second name on both nodes, a reference by the same digest. */
+  tagImage(reference: string): Promise<void>
 }
 
 /** The cluster in this folder, which {@link startCluster} started. */
@@ -74,6 +76,12 @@ export function openCluster(folder: string): OwnCluster {
         () => false,
       ),
     )
+  const images = async (...args: string[]): Promise<void> => {
+    for (const node of NODES) {
+      const socket = `/proc/${partPid(facts, `mounts${node}`)}/root${SOCKET}`
+      await run('ctr', ['--address', socket, '--namespace', 'k8s.io', 'images', ...args])
+    }
+  }
   const agentAddress = (agent: 1 | 2): string => `10.77.0.${1 + agent}`
   return {
     ...cluster,
@@ -95,12 +103,8 @@ export function openCluster(folder: string): OwnCluster {
       const chain = `chain input { type filter hook input priority 0; ip daddr ${agentAddress(agent)} drop; ip saddr ${agentAddress(agent)} drop; }\n`
       await control('nft', `table inet ${table} { ${chain} }`)
     },
-    async loadImages(archive) {
-      for (const node of NODES) {
-        const socket = `/proc/${partPid(facts, `mounts${node}`)}/root${SOCKET}`
-        await run('ctr', ['--address', socket, '--namespace', 'k8s.io', 'images', 'import', archive])
-      }
-    },
+    loadImages: (archive) => images('import', archive),
+    tagImage: (reference) => images('tag', '--force', image, reference),
   }
 }
 

@@ -1,53 +1,27 @@
 /** Agents outside of the cluster, with a token: the chart has only what the sandboxes need. */
-import { randomBytes } from 'node:crypto'
-import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { examineKubernetes } from '../../packages/sandbox/src/doctor/cluster.ts'
 import { postgresPrograms, startPostgres } from '../../packages/storage/test/support/postgres.ts'
-import { nodeEnvironment } from '../config.ts'
-import { type RunningSandlot, startSandlot } from '../e2e/processes.ts'
+import { startSandlot } from '../e2e/processes.ts'
 import { people, startProvider } from '../replicas/world.ts'
 import { type Cluster, noCluster, testCluster } from './cluster.ts'
+import { installOutside, type OutsideChart, sandboxAdmin } from './outside-chart.ts'
 
-const CHART = 'deploy/helm/sandlot'
-const ADMIN = 'packages/ai-agent/src/agent/sandboxes.ts'
 const reason =
   noCluster ?? (postgresPrograms === undefined ? 'no PostgreSQL: apt install postgresql' : undefined)
 
 describe.skipIf(reason)(`agents outside of the cluster (${reason ?? 'of this run'})`, () => {
   const stack = new AsyncDisposableStack()
-  const name = `outside-${randomBytes(3).toString('hex')}`
-  const namespace = `${name}-sandboxes`
   let cluster: Cluster
-  let kubeconfig: string
+  let outside: OutsideChart
   beforeAll(async () => {
     cluster = testCluster()
-    const folder = mkdtempSync(join(tmpdir(), 'sandlot-outside-'))
-    stack.defer(() => rmSync(folder, { recursive: true }))
-    const values = join(folder, 'values.json')
-    const sandboxes = { namespace, images: [cluster.image] }
-    const none = { enabled: false }
-    writeFileSync(values, JSON.stringify({ sandboxes, service: none, agent: none }))
-    await cluster.helm('install', name, CHART, '-n', name, '--create-namespace', '-f', values)
-    stack.defer(async () => {
-      await cluster.helm('uninstall', name, '-n', name)
-      await cluster.kubectl('delete', 'namespace', name, namespace, '--wait=false', '--ignore-not-found')
-    })
-    kubeconfig = join(folder, 'kubeconfig')
-    const view = JSON.parse(await cluster.kubectl('config', 'view', '--raw', '--flatten', '-o', 'json')) as {
-      users: { user: object }[]
-    }
-    const token = await cluster.token(name, 'sandlot-agent')
-    for (const one of view.users) one.user = { token }
-    writeFileSync(kubeconfig, JSON.stringify(view), { mode: 0o600 })
+    outside = await installOutside(cluster, stack)
   }, 180_000)
   afterAll(() => stack.disposeAsync(), 180_000)
 
   test('the doctor has no complaint about the rights, the policy or a sandbox, and leaves nothing', async () => {
+    const { namespace, kubeconfig } = outside
     const findings = await examineKubernetes({
       kubernetes: {
         access: { namespace, kubeconfig, environment: {} },
@@ -66,6 +40,7 @@ describe.skipIf(reason)(`agents outside of the cluster (${reason ?? 'of this run
   }, 180_000)
 
   test('two agents: a file survives the stop of its sandbox and of its agent; an administrator removes all', async () => {
+    const { namespace, kubeconfig } = outside
     const postgres = await startPostgres(postgresPrograms ?? '')
     stack.defer(() => postgres.stop())
     const provider = await startProvider()
@@ -111,14 +86,3 @@ describe.skipIf(reason)(`agents outside of the cluster (${reason ?? 'of this run
     expect(await cluster.kubectl(...claims)).toBe('')
   }, 400_000)
 })
-
-/** Runs the agent’s program for operators, as the launcher does. */
-async function sandboxAdmin(
-  { data }: RunningSandlot,
-  environment: Record<string, string>,
-  act: string,
-): Promise<unknown> {
-  const env = { ...nodeEnvironment(), ...environment, SANDLOT_DATA: data, PATH: process.env['PATH'] }
-  const args = ['--conditions=sandlot-source', ADMIN, act]
-  return JSON.parse((await promisify(execFile)(process.execPath, args, { env })).stdout)
-}

@@ -28,9 +28,11 @@ export interface Row {
   /** Before anything runs. */
   prepare?(world: World): Promise<void>
   inject(world: World, running: Running): Promise<void>
+  /** When the prompt has ended and all agents run. */
+  verify?(world: World, running: Running): Promise<void>
 }
 
-interface Running {
+export interface Running {
   /** The id of the person. */
   person: string
   client: Client
@@ -39,12 +41,12 @@ interface Running {
 }
 
 /** Longer than an agent may be silent. */
-const SILENCE_MS = 9_000
+export const SILENCE_MS = 9_000
 const STARTS_SOON_MS = 1_000
 const FULL_MS = 4_000
 const CLAIM = 'insert into owners'
 
-const agentOf = (world: World, number: number) => {
+export const agentOf = (world: World, number: number) => {
   const agent = world.sandlot.agents[number]
   const proxies = world.proxies[number]
   if (agent === undefined || proxies === undefined) throw new Error(`there is no agent ${number}`)
@@ -56,7 +58,7 @@ const otherOf = (world: World, { owner }: Running) => agentOf(world, owner === 0
 const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
 const CLOCK = { LD_PRELOAD: FAKETIME, FAKETIME_DONT_FAKE_MONOTONIC: '1' }
 
-async function restartAgents(
+export async function restartAgents(
   { sandlot: { agents } }: World,
   clock: (number: number) => Record<string, string>,
 ): Promise<void> {
@@ -243,6 +245,7 @@ export const ROWS: readonly Row[] = [
     async inject(world, { owner }) {
       await agentOf(world, owner).end('SIGKILL')
     },
+    verify: (world) => restartAgents(world, () => ({})),
   },
   {
     victim: 'NOTIFY, lost, and an agent',
@@ -259,9 +262,8 @@ export interface Case {
   moment: Moment
 }
 
-export const CASES: readonly Case[] = ROWS.flatMap((row) =>
-  MOMENTS.map((moment) => ({ name: `${row.victim}, while ${moment}`, row, moment })),
-)
+export const casesOf = (rows: readonly Row[]): Case[] =>
+  rows.flatMap((row) => MOMENTS.map((moment) => ({ name: `${row.victim}, while ${moment}`, row, moment })))
 
 /** Runs a case. Returns a line for the report. */
 export async function runCase(world: World, { row, moment, name }: Case): Promise<string> {
@@ -296,7 +298,8 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
 
   neighbour.startsToSuffer()
   const began = performance.now()
-  await row.inject(world, { person: person.id, client: person, owner })
+  const running = { person: person.id, client: person, owner }
+  await row.inject(world, running)
   const injected = performance.now() - began
   // Held traffic belongs to killed processes, or continues now.
   for (const { engine } of proxies) engine.restore()
@@ -306,7 +309,6 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
   await said.done
   const ended = performance.now() - began
   await world.mend()
-  if (row.prepare !== undefined) await restartAgents(world, () => ({}))
   await neighbour.stop()
 
   const reason = await checkLog(world, said, row)
@@ -317,6 +319,7 @@ export async function runCase(world: World, { row, moment, name }: Case): Promis
     sandlot.services.map((_, number) => `allowed-${number}-${token}`),
   )
   for (const one of waiting) await checkLog(world, one, { loses: row.loses })
+  await row.verify?.(world, running)
   const who = taken === owner ? 'the same agent' : 'the other agent'
   return [
     `${name}: ${who} had the person after ${seconds(takeover)} (the failure took ${seconds(injected)}), the prompt ended after ${seconds(ended)}: ${reason};`,

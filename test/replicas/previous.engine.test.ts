@@ -20,7 +20,7 @@ describe.skipIf(!campaign.full || missing !== undefined)('the version before', (
   const stack = new AsyncDisposableStack()
   let world: World
   beforeAll(async () => {
-    world = await openWorld(postgresPrograms ?? '', 2, stack, await makePrevious(stack))
+    world = await openWorld(postgresPrograms ?? '', 2, stack, { version: await makePrevious(stack) })
   }, 600_000)
   afterAll(() => stack.disposeAsync())
 

@@ -8,7 +8,7 @@ import { sessionsMigrations } from '../../packages/storage/src/store/migrations.
 import { postgresPrograms } from '../../packages/storage/test/support/postgres.ts'
 import { sample } from '../campaign.ts'
 import { THIS_VERSION } from '../e2e/processes.ts'
-import { CASES, runCase } from './matrix.ts'
+import { casesOf, ROWS, runCase } from './matrix.ts'
 import { rollOut } from './roll-out.ts'
 import { type World, openWorld } from './world.ts'
 
@@ -54,7 +54,7 @@ describe.skipIf(missing !== undefined)('several agents and services', () => {
     writeFileSync(`test-results/failed-replicas.log`, world.sandlot.logs())
   }
 
-  const cases = CASES.filter(({ row }) => REPLICAS > 1 || row.alone === true)
+  const cases = casesOf(ROWS).filter(({ row }) => REPLICAS > 1 || row.alone === true)
   for (const { name, row } of cases)
     if (row.missing !== undefined) process.stderr.write(`replicas: ${name}: left out, ${row.missing}\n`)
   test.each(

@@ -23,11 +23,26 @@ const DISK = '400m'
 const PASSWORD = 'correct horse battery staple'
 const MOST_REQUESTS = 10_000
 
+/** Proxy between an agent and its engine, or the API server of its cluster. */
+type EngineProxy = Pick<Proxy, 'restore' | 'holdAnswerTo' | 'close'>
+
+/** Opens the proxy of the agent with this number; `environment` makes that agent use it. */
+export type Engines = (
+  number: number,
+  folder: string,
+) => Promise<{ engine: EngineProxy; environment: Record<string, string> }>
+
+const dockerEngines: Engines = async (_number, folder) => {
+  const engine = (testConfig.dockerHost ?? 'unix:///var/run/docker.sock').replace(/^unix:\/\//, '')
+  const path = join(folder, 'docker.sock')
+  return { engine: await startProxy(path, engine), environment: { DOCKER_HOST: `unix://${path}` } }
+}
+
 export interface World {
   sandlot: RunningSandlot
   postgres: Postgres
   /** Proxies of each agent, by its number. */
-  proxies: readonly { database: Proxy; engine: Proxy }[]
+  proxies: readonly { database: Proxy; engine: EngineProxy }[]
   /** A new person. */
   join(): Promise<Client & { id: string }>
   /** Rows of the database itself, past all proxies. */
@@ -46,7 +61,7 @@ export async function openWorld(
   programs: string,
   replicas: number,
   stack: AsyncDisposableStack,
-  version?: Version,
+  { version, engines = dockerEngines }: { version?: Version; engines?: Engines } = {},
 ): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-replicas-'))
   stack.defer(() => rmSync(folder, { recursive: true, force: true }))
@@ -62,17 +77,14 @@ export async function openWorld(
   const provider = await startProvider()
   stack.defer(() => provider.close())
 
-  const engine = (testConfig.dockerHost ?? 'unix:///var/run/docker.sock').replace(/^unix:\/\//, '')
   const proxies = await Promise.all(
     Array.from({ length: replicas }, async (_, number) => {
       const own = join(folder, String(number))
       mkdirSync(own)
-      const made = {
-        database: await startProxy(join(own, SOCKET), join(postgres.folder, SOCKET)),
-        engine: await startProxy(join(own, 'docker.sock'), engine),
-      }
-      for (const proxy of Object.values(made)) stack.defer(() => proxy.close())
-      return { ...made, folder: own }
+      const database = await startProxy(join(own, SOCKET), join(postgres.folder, SOCKET))
+      const { engine, environment } = await engines(number, own)
+      for (const proxy of [database, engine]) stack.defer(() => proxy.close())
+      return { database, engine, environment, folder: own }
     }),
   )
   const sandlot = await startSandlot({
@@ -86,7 +98,7 @@ export async function openWorld(
     },
     agentOf: (number) => ({
       DATABASE_URL: addressBehind(database, proxies[number]?.folder ?? ''),
-      DOCKER_HOST: `unix://${proxies[number]?.folder}/docker.sock`,
+      ...proxies[number]?.environment,
     }),
   })
   stack.defer(() => sandlot.stop())

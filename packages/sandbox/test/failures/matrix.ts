@@ -233,6 +233,29 @@ export const matrix: Row[] = [
     },
   },
   {
+    id: 'cluster-agents',
+    inject:
+      'an agent on a cluster killed, frozen, upgraded; its API server answers 429, 410, 500, 403, is silent, cut off or a minute late',
+    during: 'printing, between START and its answer',
+    expected: 'no event lost, no command twice, a reason for each prompt, one relay left',
+    tests: {
+      '../test/replicas/replicas.cluster.test.ts': [],
+      '../test/replicas/cluster-rows.ts': [],
+    },
+    cases: [
+      'an agent in a claim',
+      'an agent in a handover',
+      'an agent that drains',
+      'an agent in the start of a sandbox',
+      'an agent whose API server answers',
+      'the API server, silent for all agents',
+      'cut off from the API server for longer than its lease',
+      'then resumes as owner',
+      'while the watches of the other lag a minute',
+      'replaced by ones of another sandbox image',
+    ],
+  },
+  {
     id: 'cluster-refuses',
     inject: 'a quota, an image, room, a volume or a token that a cluster does not give; Pods of other makers',
     during: 'acquire, claim',
