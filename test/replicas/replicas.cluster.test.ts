@@ -21,34 +21,34 @@ describe.skipIf(reason)(`agents on a cluster (${reason ?? 'of this run'})`, () =
   const given = { apis, nextImage: '', cluster: ownCluster, imagesOf, stopAll }
   const environments: Record<string, string>[] = []
   let world: World
+  let namespace: string
   beforeAll(async () => {
     const cluster = ownCluster()
     given.nextImage = cluster.image.replace('@', '-next@')
     await cluster.tagImage(given.nextImage)
     const chart = await installOutside(cluster, stack, [cluster.image, given.nextImage])
+    namespace = chart.namespace
     world = await openWorld(postgresPrograms ?? '', 2, stack, {
       async engines(number) {
         const api = await startApiProxy(
           cluster.agentServer(number === 0 ? 1 : 2),
           join(cluster.facts.tool, 'pki'),
         )
-        apis.push(api)
+        apis[number] = api
         const environment = {
           // No engine: nothing may ask for one.
           DOCKER_HOST: 'unix:///nonexistent/docker.sock',
           SANDLOT_SANDBOX: 'kubernetes',
           SANDLOT_SANDBOX_IMAGE: cluster.image,
-          SANDLOT_KUBERNETES_NAMESPACE: chart.namespace,
+          SANDLOT_KUBERNETES_NAMESPACE: namespace,
           SANDLOT_KUBERNETES_KUBECONFIG: chart.kubeconfigFor(api.server),
         }
         environments[number] = environment
         return { engine: api, environment }
       },
     })
-    namespace = chart.namespace
   }, 240_000)
   afterAll(() => stack.disposeAsync(), 120_000)
-  let namespace: string
 
   test.each(
     sample('agents on a cluster', casesOf(clusterRows(given)), 1).map((one) => [one.name, one] as const),
@@ -70,8 +70,7 @@ describe.skipIf(reason)(`agents on a cluster (${reason ?? 'of this run'})`, () =
   }
 
   async function stopAll(): Promise<void> {
-    expect(
-      await sandboxAdmin(world.sandlot, { ...environments[0], DATABASE_URL: world.database }, 'stop'),
-    ).not.toEqual([])
+    const environment = { ...environments[0], DATABASE_URL: world.database }
+    expect(await sandboxAdmin(world.sandlot, environment, 'stop')).not.toEqual([])
   }
 })
