@@ -6,6 +6,7 @@ import { docker } from '../../packages/sandbox/test/support/docker-fixture.ts'
 import { campaign, sample } from '../campaign.ts'
 import { rows as control } from './control.ts'
 import { rows as escape } from './escape.ts'
+import { dockerEngine } from './docker-engine.ts'
 import { openStage, type Stage } from './stage.ts'
 import { filterRows, PROFILE_TEXT, UPPER_HALF_OF_PERSONALITY } from './system-calls.ts'
 
@@ -16,7 +17,8 @@ const ENGINES = new Set([PROFILE_TEXT, UPPER_HALF_OF_PERSONALITY])
 
 let stage: Stage | undefined
 beforeAll(async () => {
-  stage = await openStage((fixture) => looseBackend(fixture, asOnKubernetes))
+  const engine = await dockerEngine()
+  stage = await openStage(engine, looseBackend(engine.fixture, asOnKubernetes))
 }, 180_000)
 afterAll(() => stage?.close(), 120_000)
 

@@ -66,7 +66,7 @@ export const rows: Row[] = [
   prints(
     'E07',
     'no set-uid file, no set-gid file, no file with capabilities',
-    "find / -xdev -perm /6000 2>/dev/null; getcap -r /usr 2>/dev/null; grep -c '^NoNewPrivs:.1' /proc/self/status",
+    "find / -xdev ! -type d -perm /6000 2>/dev/null; getcap -r /usr 2>/dev/null; grep -c '^NoNewPrivs:.1' /proc/self/status",
     '1',
   ),
   closed('E07', 'echo | su -c id', /System error|Authentication|not found|denied|failure|permitted/i),

@@ -28,6 +28,13 @@ export interface FilterPlace {
   me: { shell(command: string): Promise<Pick<ToolResult, 'code' | 'signal' | 'output'>> }
   /** `uname -m` of it. */
   architecture: string
+  /** Absent where it is no sandbox. */
+  engine?: Pick<Stage['engine'], 'name'>
+}
+
+/** Reason why a row is not played on Kubernetes, for `skip`. */
+export function onlyOnDocker(reason: string): (place: FilterPlace) => string | undefined {
+  return ({ engine }) => (engine?.name === 'kubernetes' ? reason : undefined)
 }
 
 /** The words of a kernel that refuses. */
@@ -117,9 +124,9 @@ export function all(calls: string, answer: SystemCallAnswer): Record<string, Sys
 
 /**
  * Shell text that prints every process which is none of its own: `pid ppid state arguments`. By numbers, since a process may call
- * itself what it likes; it takes process 1 and the shim of the shell for theirs.
+ * itself what it likes; it takes process 1 and the shim of the shell for theirs, and relays, whose parent is outside.
  */
-export const STRANGERS = `ps -e -o pid=,ppid=,stat=,args= | awk -v me=$$ -v shim=$PPID '$1 != 1 && $1 != shim && $1 != me && $2 != me'`
+export const STRANGERS = `ps -e -o pid=,ppid=,stat=,args= | awk -v me=$$ -v shim=$PPID '$1 != 1 && $2 != 0 && $1 != shim && $1 != me && $2 != me'`
 
 /** None is left of what ended before. A shim is gone a moment after its last word, by which a call ends. */
 export async function noStrangers(caller: ToolCaller): Promise<void> {

@@ -17,7 +17,7 @@ import type { Sandbox } from '../../packages/sandbox/src/sandbox.ts'
 import { shell } from '../../packages/sandbox/test/support/docker-fixture.ts'
 import { type Control, startControl } from './control-process.ts'
 import { STRANGERS } from './row.ts'
-import { freeBytes, hostFiles, type Stage } from './stage.ts'
+import type { Stage } from './stage.ts'
 
 /** Milliseconds that the table asks for on an idle machine. */
 const ANSWER_MS = 100
@@ -73,7 +73,7 @@ export async function openWatch(stage: Stage): Promise<Watch> {
     idle,
     async during(row) {
       const me = await stage.sandbox()
-      const before = { id: me.id, files: await hostFiles(stage, me.id) }
+      const before = { id: me.id, files: await stage.engine.hostFiles(me.id) }
       collectGarbage()
       const memoryBefore = memory()
       await control.report()
@@ -221,8 +221,8 @@ async function newHostFiles(stage: Stage, before: { id: string; files: string[] 
   const { id } = await stage.sandbox()
   const known = new Set(before.files)
   // A row that has its sandbox replaced has another container, with files of its own.
-  const fresh = id === before.id ? (await hostFiles(stage, id)).filter((path) => !known.has(path)) : []
-  const free = await freeBytes(stage)
+  const fresh = id === before.id ? (await stage.engine.hostFiles(id)).filter((path) => !known.has(path)) : []
+  const free = await stage.engine.freeBytes()
   return [
     ...fresh.map((path) => `a new file on the host: ${path}`),
     ...(free !== undefined && free < FREE_FLOOR ? [`the engine's disk has only ${free} bytes left`] : []),

@@ -17,7 +17,7 @@ const FINGERPRINT = '1005e'
 
 /** The fixture's backend, but each container is made of the template after `loosen` changed it. */
 export function looseBackend(
-  { backend, deployment }: DockerFixture,
+  { backend, deployment }: Pick<DockerFixture, 'backend' | 'deployment'>,
   loosen: (body: Body) => void,
 ): SandboxBackend {
   return {
