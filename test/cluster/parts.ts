@@ -151,6 +151,8 @@ function command(facts: Facts, part: Part): string[] {
         '--authorization-mode=Node,RBAC',
         '--enable-admission-plugins=NodeRestriction',
         '--allow-privileged=true',
+        `--audit-policy-file=${join(folder, 'audit.json')}`,
+        `--audit-log-path=${join(folder, 'audit.log')}`,
       ]
     case 'manager':
       return [

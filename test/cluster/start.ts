@@ -15,6 +15,19 @@ import { KUBERNETES } from './tool.ts'
 const IMAGE = 'sandlot/sandbox:latest'
 const run = promisify(execFile)
 
+/** Whatever is recorded of Pods, of streams into them and of homes. */
+const AUDIT = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  rules: [
+    {
+      level: 'RequestResponse',
+      resources: [{ group: '', resources: ['pods', 'pods/exec', 'persistentvolumeclaims'] }],
+    },
+    { level: 'None' },
+  ],
+}
+
 export interface StartedCluster {
   cluster: OwnCluster
   end(): Promise<void>
@@ -35,6 +48,7 @@ export async function startCluster(): Promise<StartedCluster> {
     for (const name of ['log', 'run']) mkdirSync(join(folder, name))
     makeCgroups(id)
     await makeNetwork(id)
+    writeFileSync(join(folder, 'audit.json'), JSON.stringify(AUDIT))
     startPart({ folder, id, tool, image: '' }, 'etcd')
     startPart({ folder, id, tool, image: '' }, 'apiserver')
     const facts = { folder, id, tool, image: await prepareImages(folder, tool, store) }
