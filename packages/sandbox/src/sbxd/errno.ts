@@ -11,6 +11,7 @@ const E = {
   NOTDIR: 20,
   NFILE: 23,
   MFILE: 24,
+  NOSPC: 28,
   NOEXEC: 8,
   NOSYS: 38,
   LOOP: 40,
@@ -105,7 +106,7 @@ export function startError(
       'pids_exhausted',
       'The sandbox has no room for another process; reset it to end all of them',
     )
-  if (errno === E.NOMEM || errno === E.NFILE || errno === E.MFILE)
+  if (errno === E.NOMEM || errno === E.NFILE || errno === E.MFILE || errno === E.NOSPC)
     return new SandboxError('limit_reached', 'The sandbox has no memory or descriptors for another command')
   if (errno === E.NOENT) return new SandboxError('start_failed', `"${request.program}" was not found`)
   if (errno === E.ACCES || errno === E.NOEXEC)

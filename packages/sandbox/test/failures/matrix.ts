@@ -275,12 +275,12 @@ export const matrix: Row[] = [
   {
     id: 'cluster-hostile',
     inject:
-      'a command that kills its relays; a webhook that changes Pods; ten people who print without end; a network that cuts what is idle',
+      'a command that kills its relays or takes every watch of epoll; a webhook that changes Pods; ten people who print without end; a network that cuts what is idle',
     during: 'a command, acquire, idle',
     expected:
       'five relays, then words; nothing of what was added runs; each and all below their limits; a stream stays',
     tests: {
-      [`${here}/kubernetes/relay.cluster.test.ts`]: ['killed in a loop'],
+      [`${here}/kubernetes/relay.cluster.test.ts`]: ['killed in a loop', 'all watches of epoll'],
       [`${here}/kubernetes/webhook.cluster.test.ts`]: [
         'the Pod is deleted',
         'another image when the Pod is released',

@@ -1,7 +1,9 @@
-/** Commands that attack the way to their own sandbox. */
+/** Commands that attack the way to their own sandbox: its relays, and limits that they share with sbxd by their uid. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
+import { begun } from '../../../../../test/hostile/row.ts'
 import { ToolCaller } from '../../../../../test/hostile/tool-call.ts'
+import { oneRunOfThree } from '../../../../../test/campaign.ts'
 import { noCluster } from '../../../../../test/cluster/cluster.ts'
 import type { SandboxBackend } from '../../../src/backend.ts'
 import { kubernetesFixture, type KubernetesFixture } from '../../support/kubernetes-fixture.ts'
@@ -15,7 +17,7 @@ afterEach(() => fixture.dispose())
 
 /** The backend, and the number of streams that it opened. */
 function counted(backend: SandboxBackend): SandboxBackend & { opened: number } {
-  const counting = {
+  const counting: SandboxBackend & { opened: number } = {
     ...backend,
     opened: 0,
     async open(...args: Parameters<SandboxBackend['open']>) {
@@ -36,6 +38,38 @@ while (time < $end) {
   }
   select undef, undef, undef, 0.005;
 }'`
+
+/**
+ * Takes all watches of epoll that its uid may have: each of many epolls watches each of many
+ * descriptors. Prints their number and the errno, kills the relay when there is the file `kill`, and
+ * waits.
+ */
+const WATCHES = `exec python3 -c '
+import os, select, time
+total = 0
+for child in range(8):
+  read, write = os.pipe()
+  if os.fork() == 0:
+    events = [os.eventfd(0) for _ in range(2000)]
+    polls, made, error = [], 0, 0
+    try:
+      for _ in range(2000):
+        polls.append(select.epoll())
+        for event in events:
+          polls[-1].register(event, 1); made += 1
+    except OSError as failed: error = failed.errno
+    os.write(write, b"%d %d" % (made, error)); time.sleep(600)
+  made, error = os.read(read, 100).split()
+  total += int(made)
+  if error != b"0": break
+print(total, int(error), flush=True)
+while not os.path.exists("kill"): time.sleep(0.1)
+for pid in filter(str.isdigit, os.listdir("/proc")):
+  if open(f"/proc/{pid}/comm").read() == "sbxd-relay\\n": os.kill(int(pid), 9)
+time.sleep(10)'`
+
+/** Until the hog’s time is over, and the kernel has taken back what it held. */
+const WAIT = { timeout: 170_000, interval: 1_000 }
 
 const reason = noCluster ?? 'on a cluster'
 describe.skipIf(noCluster !== undefined)(`a command against its relay (${reason})`, () => {
@@ -60,5 +94,23 @@ describe.skipIf(noCluster !== undefined)(`a command against its relay (${reason}
     expect(backend.opened - before).toBe(opened)
     await controller.stop('ann')
     expect(await say(controller, 'cat kept')).toBe('mine')
+  })
+
+  test('all watches of epoll taken by its uid, then the relay killed: in words, and all works after it', async ({
+    skip,
+  }) => {
+    oneRunOfThree('watches of epoll', skip)
+    const controller = fixture.controller()
+    const victim = new ToolCaller(controller, 'ann')
+    const { bootId, files } = await controller.acquire('ann')
+    const hog = await begun(victim, WATCHES, 300_000)
+    expect(await victim.shell('echo other')).toMatchObject({
+      reason: 'sandbox_unavailable',
+      forModel: expect.stringContaining('no memory or descriptors for another command'),
+    })
+    await files.write('kill', Buffer.alloc(0))
+    expect(await hog.ended).toMatchObject({ output: expect.stringMatching(/^\d{5,} 28\n$/) })
+    await expect.poll(() => say(controller, 'echo works').catch(String), WAIT).toBe('works')
+    expect((await controller.acquire('ann')).bootId).toBe(bootId)
   })
 })
