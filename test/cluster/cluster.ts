@@ -77,10 +77,11 @@ export function openCluster(folder: string): OwnCluster {
       ),
     )
   const images = async (...args: string[]): Promise<void> => {
-    for (const node of NODES) {
+    const onNode = (node: NodeNumber) => {
       const socket = `/proc/${partPid(facts, `mounts${node}`)}/root${SOCKET}`
-      await run('ctr', ['--address', socket, '--namespace', 'k8s.io', 'images', ...args])
+      return run('ctr', ['--address', socket, '--namespace', 'k8s.io', 'images', ...args])
     }
+    await Promise.all(NODES.map(onNode))
   }
   const agentAddress = (agent: 1 | 2): string => `10.77.0.${1 + agent}`
   return {

@@ -1,4 +1,4 @@
-/** Sandlot as Helm installs it on the cluster of this test run: with PostgreSQL as a Pod, and a model that a test scripts. */
+/** Sandlot as Helm installs it on the cluster of this test run: with PostgreSQL and backups, and a model that a test scripts. */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,8 +14,9 @@ import { writeBundle } from '../../packages/cli/src/bundle/write-bundle.ts'
 import { keys } from '../../packages/cli/src/commands/keys.ts'
 import { parseCliConfig } from '../../packages/cli/src/config.ts'
 import { createSteps } from '../../packages/cli/src/steps.ts'
+import { extent } from '../campaign.ts'
 import { nodeEnvironment } from '../config.ts'
-import { buildWholeImage } from '../thin-image.ts'
+import { buildWholeImage, WHOLE } from '../thin-image.ts'
 import type { OwnCluster } from './cluster.ts'
 import { CONTROL } from './parts.ts'
 
@@ -49,7 +50,10 @@ interface Values {
   service?: { env: Record<string, string> }
 }
 
-/** PostgreSQL by the image of the compose file, where it listens at a socket alone. */
+/** Password of the database, and passphrase of backups. */
+export const PASSWORD = 'of-this-test'
+
+/** PostgreSQL as the compose file has it, where it listens at a socket alone. */
 const POSTGRES = (image: string): string => `
 apiVersion: v1
 kind: ConfigMap
@@ -66,7 +70,7 @@ spec:
       image: ${image}
       args: [start-postgres.sh, -c, listen_addresses=*, -c, unix_socket_directories=/tmp, -c, hba_file=/hba/pg_hba.conf]
       securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: [ALL] } }
-      readinessProbe: { exec: { command: [pg_isready, --quiet, --host=127.0.0.1] }, periodSeconds: 1 }
+      readinessProbe: { exec: { command: [pg_isready, --quiet, --host=127.0.0.1] }, periodSeconds: 1, timeoutSeconds: 10 }
       volumeMounts:
         - { name: database, mountPath: /database }
         - { name: hba, mountPath: /hba }
@@ -80,6 +84,11 @@ apiVersion: v1
 kind: Service
 metadata: { name: postgres }
 spec: { selector: { app: postgres }, ports: [{ port: 5432 }] }
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: { name: sandlot-backups }
+spec: { accessModes: [ReadWriteOnce], resources: { requests: { storage: 1Gi } } }
 `
 
 /** `base`: Docker's image to build on. Everything that it makes ends with `stack`. */
@@ -95,7 +104,7 @@ export async function installChart(
   const provider = await startFakeProvider([], CONTROL)
   stack.defer(() => provider.close())
   const kubectl = (...args: string[]): Promise<string> => cluster.kubectl('-n', namespace, ...args)
-  const images = await makeImages(cluster, base, folder, id)
+  const image = await makeImage(cluster, base, folder, id)
   await cluster.kubectl('create', 'namespace', namespace)
   stack.defer(async () => {
     await cluster.kubectl('delete', 'namespace', namespace, sandboxes, '--ignore-not-found', '--wait=false')
@@ -103,12 +112,13 @@ export async function installChart(
   // Our own Pods need no exception.
   await cluster.kubectl('label', 'namespace', namespace, 'pod-security.kubernetes.io/enforce=restricted')
   await makeSecrets(kubectl, folder)
-  writeFileSync(join(folder, 'postgres.yaml'), POSTGRES(images.postgres))
+  writeFileSync(join(folder, 'postgres.yaml'), POSTGRES(image))
   await kubectl('apply', '-f', join(folder, 'postgres.yaml'))
 
   const resources = { requests: { cpu: '10m', memory: '64Mi' } }
   const first = {
-    images: { sandlot: images.sandlot },
+    images: { sandlot: image, backup: image },
+    backup: { enabled: true },
     sandboxes: { namespace: sandboxes, images: [cluster.image], storageClass: 'local' },
     service: { resources, env: { SANDLOT_DEFAULT_MODE: 'yolo' } },
     agent: {
@@ -117,13 +127,15 @@ export async function installChart(
         OPENAI_BASE_URL: provider.baseUrl,
         OPENAI_MODEL: 'scripted',
         SANDLOT_DEFAULT_MODE: 'yolo',
+        // Each is one more home of a backup.
+        SANDLOT_SANDBOX_POOL: '1',
       },
       envFrom: [{ secretRef: { name: 'model' } }],
     },
   }
   writeFileSync(join(folder, 'first.json'), JSON.stringify(first))
   const helm = (...args: string[]): Promise<string> =>
-    cluster.helm(...args, '-n', namespace, '--wait', '--timeout=5m')
+    cluster.helm(...args, '-n', namespace, '--wait', `--timeout=${extent(5, 15)}m`)
   const way = await balance(kubectl)
   stack.defer(() => way.close())
   return {
@@ -148,21 +160,29 @@ export async function installChart(
   }
 }
 
-/** Ours and PostgreSQL's, on the nodes by their digests: by a bundle, as where there is no network. */
-async function makeImages(cluster: OwnCluster, base: string, folder: string, id: string) {
-  const [own, others] = [`sandlot/chart-${id}:test`, 'sandlot/postgres:latest']
+/** Keeps the layers of the last image, on which the next one is built. */
+const LAST = 'sandlot/chart-test:latest'
+
+/** One image of all our processes and PostgreSQL, on the nodes by its digest: by a bundle, as where there is no network. */
+async function makeImage(cluster: OwnCluster, base: string, folder: string, id: string): Promise<string> {
+  const own = `sandlot/chart-${id}:test`
+  const docker = (...args: string[]) => run('docker', args, { maxBuffer: 2 ** 26 })
   try {
     const options = ['--network', 'host', '--build-arg', `BASE=${base}`]
-    await run('docker', ['build', ...options, '-t', others, 'docker/postgres'], { maxBuffer: 2 ** 26 })
+    await docker('build', ...options, '-t', 'sandlot/postgres:latest', 'docker/postgres')
     const context = join(folder, 'image')
     mkdirSync(context)
-    await buildWholeImage(own, base, context)
+    await buildWholeImage(own, context)
+    rmSync(context, { recursive: true })
+    await docker('tag', own, LAST)
+    await docker('image', 'prune', '--force', '--filter', `label=${WHOLE}`)
     const file = join(folder, 'bundle.tar')
-    const [sandlot = '', postgres = ''] = await writeBundle(file, [own, others], LAUNCHER)
+    const [reference = ''] = await writeBundle(file, [own], LAUNCHER)
     await cluster.loadImages(file)
-    return { sandlot, postgres }
+    rmSync(file)
+    return reference
   } finally {
-    await run('docker', ['rmi', '--force', own])
+    await docker('rmi', '--force', own)
   }
 }
 
@@ -170,8 +190,9 @@ async function makeImages(cluster: OwnCluster, base: string, folder: string, id:
 async function makeSecrets(kubectl: InstalledChart['kubectl'], folder: string): Promise<void> {
   const secret = (name: string, ...data: string[]): Promise<string> =>
     kubectl('create', 'secret', 'generic', name, ...data)
-  await secret('postgres', '--from-literal=password=of-this-test')
-  await secret('sandlot-database', '--from-literal=url=postgres://sandlot:of-this-test@postgres/sandlot')
+  await secret('postgres', `--from-literal=password=${PASSWORD}`)
+  await secret('sandlot-database', `--from-literal=url=postgres://sandlot:${PASSWORD}@postgres/sandlot`)
+  await secret('sandlot-backup-passphrase', `--from-literal=passphrase=${PASSWORD}`)
   await secret('model', '--from-literal=OPENAI_API_KEY=sk-test-canary')
   const printed: string[] = []
   const args = ['new', join(folder, 'keys')]

@@ -17,7 +17,9 @@ export interface OutsideChart {
   namespace: string
   /** Path of the agents' kubeconfig. */
   kubeconfig: string
-  /** Path of another one, whose API server is at this address. */
+  /** Path of that of backups and restores. */
+  backupKubeconfig: string
+  /** Path of another one of the agents, whose API server is at this address. */
   kubeconfigFor(server: string): string
 }
 
@@ -43,15 +45,22 @@ export async function installOutside(
     users: { user: object }[]
     clusters: { cluster: { server: string } }[]
   }
-  const token = await cluster.token(name, 'sandlot-agent')
-  for (const one of view.users) one.user = { token }
   const write = (file: string): string => {
     writeFileSync(file, JSON.stringify(view), { mode: 0o600 })
     return file
   }
+  const signIn = async (account: string): Promise<string> => {
+    const token = await cluster.token(name, account)
+    for (const one of view.users) one.user = { token }
+    return write(join(folder, account))
+  }
+  const backupKubeconfig = await signIn('sandlot-backup')
+  // The last: `kubeconfigFor` writes its view again.
+  const kubeconfig = await signIn('sandlot-agent')
   return {
     namespace,
-    kubeconfig: write(join(folder, 'kubeconfig')),
+    kubeconfig,
+    backupKubeconfig,
     kubeconfigFor(server) {
       for (const one of view.clusters) one.cluster.server = server
       return write(join(folder, `kubeconfig-${new URL(server).port}`))
