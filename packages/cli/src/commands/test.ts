@@ -61,6 +61,7 @@ const QUICK_ON_CLUSTER = [
   'kubernetes/proof.cluster',
   'kubernetes/copies.cluster',
   'failures/kubernetes/',
+  'cluster/chart',
 ]
 const USAGE =
   './sandlot test [--full], or ./sandlot test kubernetes [--context NAME --image REFERENCE] [file…]'
@@ -102,9 +103,7 @@ export const test: Command = async ({ config, args, steps, print }) => {
   const hasCluster = await buildPeers(inRoot)
   if (!hasCluster) skips.push('skipped every test on a cluster: the reason is above')
   else if (!full)
-    skips.push(
-      'skipped the chart, agents outside, and the cluster’s own tests: ./sandlot test kubernetes has them',
-    )
+    skips.push('skipped agents outside, and the cluster’s own tests: ./sandlot test kubernetes has them')
   for (const { name, command, args: options } of CHECKS) {
     await measure(name, async () => countCheck(await runInteractive(command, [...options], inRoot)))
   }
