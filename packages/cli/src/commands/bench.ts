@@ -30,8 +30,8 @@ const BENCHES: Record<string, Bench> = {
 
 /**
  * Measures one part on this machine next to alternatives in the same run: sandboxes on Docker or on
- * Kubernetes, the agent, the service, PostgreSQL next to files, or the page. Returns 1 when a goal is missed or cannot be
- * measured.
+ * Kubernetes, the agent, the service, PostgreSQL next to files, or the page. Returns 1 when a goal
+ * is missed or cannot be measured.
  */
 export const bench: Command = async ({ config, args, steps, print }) => {
   const [first = 'sandbox', ...others] = args

@@ -36,7 +36,7 @@ const answer = z.discriminatedUnion('did', [
   }),
   z.object({ did: z.literal('nothing'), code: z.string(), message: z.string(), fix: z.string() }),
 ])
-/** Its exit codes: nothing was done, or some workspaces were left out. The answer has the reason. */
+/** Its exit codes: nothing was done, or workspaces were left out. The answer has the reason. */
 const [NOTHING_DONE, INCOMPLETE] = [3, 4]
 
 type Answer<Did extends string> = Extract<z.infer<typeof answer>, { did: Did }>

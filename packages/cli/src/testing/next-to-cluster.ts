@@ -1,4 +1,4 @@
-/** Options of `test/cluster/run.ts`: a cluster of other people, and an image that its nodes can pull. */
+/** Options of `test/cluster/run.ts`: a given cluster, and an image that its nodes can pull. */
 const GIVEN = ['--context', '--image']
 
 /**
