@@ -58,7 +58,7 @@ const VENDORS: { library: RegExp; only: RegExp }[] = [
   { library: /^openai$/, only: /^packages\/ai-agent\/bench\// },
   {
     library: /^lru-cache$/,
-    only: /^(packages\/ai-agent\/src\/calls\/policies\/|mcp\/mcp-kit\/src\/lookups\.ts)/,
+    only: /^(packages\/(ai-agent|service|storage)\/src\/|mcp\/mcp-kit\/src\/lookups\.ts)/,
   },
   { library: /^unbash$/, only: /^packages\/ai-agent\/src\/approval\/shell\// },
   { library: /^strip-ansi$/, only: /^packages\/ai-agent\/src\// },

@@ -1,5 +1,6 @@
 /** One rule against one part of a call. */
 import type { RuleMatch } from '@sandlot/shared/chat/rules'
+import { LRUCache } from 'lru-cache'
 import { absolutePath, isOrdersFile } from './files.ts'
 import { matchesHost, hostPatternProblem } from './hosts.ts'
 import type { Part } from './parts.ts'
@@ -156,7 +157,7 @@ type Step = { text: string } | '?' | '*' | '**' | '/**/' | '/**'
 /** `/**` only at the end. */
 const TOKENS = /\/\*\*$|\/\*\*\/|\*\*|[*?]/g
 
-const parsed = new Map<string, readonly Step[]>()
+const parsed = new LRUCache<string, readonly Step[]>({ max: MAX_CACHED })
 
 /** Why `pattern` cannot stand in a rule; undefined when it can. */
 function pathPatternProblem(pattern: string): string | undefined {
@@ -192,7 +193,6 @@ function stepsOf(pattern: string): readonly Step[] {
     from = index + token.length
   }
   if (from < absolute.length) steps.push({ text: absolute.slice(from) })
-  if (parsed.size >= MAX_CACHED) parsed.clear()
   parsed.set(pattern, steps)
   return steps
 }

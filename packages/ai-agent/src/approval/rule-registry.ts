@@ -8,6 +8,7 @@ import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Rule, RuleEffect, RuleMatch } from '@sandlot/shared/chat/rules'
 import type { RuleStore } from '@sandlot/storage/sessions/rules'
 import type { UserRule } from '@sandlot/storage/tables/records'
+import { LRUCache } from 'lru-cache'
 import { matchProblem } from './match.ts'
 import type { Remembering } from './options.ts'
 import type { RuleSettings } from './config.ts'
@@ -166,7 +167,7 @@ export function holdsAt(
 
 // ── Rules in memory ─────────────────────────────────────────────────────────────────────────────
 
-/** People whose rules are kept. With more the oldest are read again. */
+/** People whose rules are cached. */
 const MOST_PEOPLE = 1_000
 
 type Cached = Pick<SessionStore, 'append' | 'deleteSession' | 'rules' | 'people'>
@@ -180,7 +181,7 @@ export function withCachedRules<Store extends Cached>(
   store: Store,
   keeps: (userId: string) => boolean = () => true,
 ): Store & { forgetRules: () => void } {
-  const cache = new Map<string, Promise<Rule[]>>()
+  const cache = new LRUCache<string, Promise<Rule[]>>({ max: MOST_PEOPLE })
   const forgetAfter = async <T>(change: Promise<T>): Promise<T> => {
     try {
       return await change
@@ -212,9 +213,8 @@ export function withCachedRules<Store extends Cached>(
         const reading = store.rules.list(userId)
         if (userId !== EVERYBODY && !keeps(userId)) return reading
         cache.set(userId, reading)
-        for (const [oldest] of cache) if (cache.size > MOST_PEOPLE) cache.delete(oldest)
         reading.catch(() => {
-          if (cache.get(userId) === reading) cache.delete(userId)
+          if (cache.peek(userId) === reading) cache.delete(userId)
         })
         return reading
       },

@@ -1,5 +1,6 @@
 /** All configured servers: which ones a user has, and which tools a prompt gets from them. */
 import { messageOf } from '@sandlot/shared/base/errors'
+import { LRUCache } from 'lru-cache'
 import { exposedNames, type ServerTool, toolId } from './exposed-names.ts'
 import type { ServerSpec } from './server-spec.ts'
 import type { Offered } from './server-parts.ts'
@@ -53,7 +54,7 @@ export class McpServers {
   readonly #ofUsers = new Map<string, Map<ServerSpec, McpServer>>()
   /** Replaced or removed ones, while calls may still use them. */
   readonly #leaving = new Set<McpServer>()
-  readonly #registries = new Map<string, ToolRegistry>()
+  readonly #registries = new LRUCache<string, ToolRegistry>({ max: MAX_REGISTRIES })
   readonly #builtin = createRegistry()
 
   /** Throws `ToolDefinitionError` for the built-in tools. */
@@ -224,8 +225,6 @@ export class McpServers {
       else log.warn({ problems }, 'a tool of an MCP server cannot be offered')
     }
     this.#registries.set(key, registry)
-    const [oldest] = this.#registries.keys()
-    if (this.#registries.size > MAX_REGISTRIES && oldest !== undefined) this.#registries.delete(oldest)
     return registry
   }
 }

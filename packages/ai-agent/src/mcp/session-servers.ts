@@ -3,6 +3,7 @@
  * session only, are started by its next prompt, and end with the session or the agent.
  */
 import { createHash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import { type McpServerConfig, mcpServersSection } from './config.ts'
 import { signInLink } from './error.ts'
 import type { ServerStatus } from './servers.ts'
@@ -63,8 +64,12 @@ interface Held {
 
 export class SessionServers {
   readonly #parts: SessionServersParts
-  /** In the order of their last use. */
-  readonly #held = new Map<string, Held>()
+  readonly #held = new LRUCache<string, Held>({
+    max: MAX_SESSIONS,
+    dispose: ({ servers }, _, reason) => {
+      if (reason === 'evict') for (const server of servers) void server.close()
+    },
+  })
   /** Replaced ones, while their calls may still run. */
   readonly #leaving = new Set<McpServer>()
 
@@ -94,8 +99,6 @@ export class SessionServers {
     const made = read.flatMap((one) => ('spec' in one ? [this.#parts.makeServer(one.spec, userId)] : []))
     const results = read.map((one) => ('spec' in one ? { name: one.name, as: one.spec.name } : one))
     this.#held.set(sessionId, { userId, as, results, servers: made })
-    const [oldest] = this.#held.keys()
-    if (this.#held.size > MAX_SESSIONS && oldest !== undefined) void this.close(oldest)
     return results
   }
 
@@ -103,8 +106,6 @@ export class SessionServers {
   of(userId: string, sessionId: string): readonly McpServer[] {
     const held = this.#held.get(sessionId)
     if (held === undefined || held.userId !== userId) return []
-    this.#held.delete(sessionId)
-    this.#held.set(sessionId, held)
     return held.servers
   }
 

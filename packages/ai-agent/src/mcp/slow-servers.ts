@@ -4,6 +4,7 @@
  */
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { withNearest } from '@sandlot/shared/base/exact-numbers'
+import { LRUCache } from 'lru-cache'
 import { ToolError } from '../tools/tool-error.ts'
 import { type SchemaCheck, checkSchema } from './schema-check.ts'
 import type { Schema } from './schema-dialects.ts'
@@ -33,7 +34,7 @@ interface CheckedCall {
 
 export class SlowServers {
   readonly #now: () => number
-  readonly #spent = new Map<string, Spent>()
+  readonly #spent = new LRUCache<string, Spent>({ max: MAX_PEOPLE })
   /** Forgotten with the server: one that is added again is another one. */
   readonly #setAside = new WeakMap<ServerSpec, Set<string>>()
 
@@ -81,10 +82,7 @@ export class SlowServers {
     const known = this.#spent.get(userId)
     if (known !== undefined && now - known.since < WINDOW_MS) return known
     const made: Spent = { since: now, ms: new Map(), queue: known?.queue ?? new SerialQueue() }
-    this.#spent.delete(userId)
     this.#spent.set(userId, made)
-    const [oldest] = this.#spent.keys()
-    if (this.#spent.size > MAX_PEOPLE && oldest !== undefined) this.#spent.delete(oldest)
     return made
   }
 }

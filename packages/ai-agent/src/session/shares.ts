@@ -19,6 +19,7 @@ import type {
   SnapshotsAsk,
 } from '@sandlot/shared/chat/shares'
 import { accessBy } from '@sandlot/storage/shares/shares'
+import { LRUCache } from 'lru-cache'
 import type { Access, Actor } from './access.ts'
 import type { LoadedSessions } from './loaded.ts'
 import type { SessionParts } from './parts.ts'
@@ -44,8 +45,8 @@ export class SessionShares {
   readonly #parts: Pick<SessionParts, 'store' | 'isRemoved' | 'teamsOf' | 'membersOf' | 'now' | 'log'>
   /** Only those in memory have readers. */
   readonly #sessions: Pick<LoadedSessions, 'peek' | 'all'>
-  /** By session; in the order in which they were asked for. */
-  readonly #readers = new Map<string, Promise<Readers | undefined>>()
+  /** By session. */
+  readonly #readers = new LRUCache<string, Promise<Readers | undefined>>({ max: MOST_KNOWN })
   /** By session: ends readers when the next share expires. */
   readonly #expiries = new Map<string, { at: number; timer: NodeJS.Timeout }>()
   readonly #listeners = new Set<LatestByKey<string, SessionChange>>()
@@ -274,7 +275,6 @@ export class SessionShares {
   #readersOf(sessionId: string): Promise<Readers | undefined> {
     const known = this.#readers.get(sessionId)
     if (known !== undefined) return known
-    if (this.#readers.size >= MOST_KNOWN) this.#readers.clear()
     const asked = this.#parts.store.shares.of(sessionId).then(
       (shares) => (shares.length === 0 ? undefined : readersOf(shares)),
       (error: unknown) => {

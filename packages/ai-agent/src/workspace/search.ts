@@ -3,6 +3,7 @@ import { SandboxError } from '@sandlot/sandbox/errors'
 import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import type { FilesFound } from '@sandlot/shared/workspace/files'
+import { LRUCache } from 'lru-cache'
 
 /** The most entries of one search. Deep, hidden and installed folders are searched last. */
 const MOST_ENTRIES = 50_000
@@ -56,7 +57,7 @@ class Best {
 
 /** Searches of several people. */
 export class FileSearch {
-  readonly #walks = new Map<string, Promise<Names>>()
+  readonly #walks = new LRUCache<string, Promise<Names>>({ max: MAX_CACHED })
 
   /** The best `most` entries. Without a query the ones that were changed last. */
   async find(userId: string, files: SandboxFiles, query: string, most: number): Promise<FilesFound> {
@@ -85,12 +86,10 @@ export class FileSearch {
   async #names(userId: string, files: SandboxFiles): Promise<Names> {
     const known = this.#walks.get(userId)
     if (known !== undefined) return known
-    const [oldest] = this.#walks.keys()
-    if (oldest !== undefined && this.#walks.size >= MAX_CACHED) this.#walks.delete(oldest)
     const names = walk(files)
     this.#walks.set(userId, names)
     const expire = (): void => {
-      if (this.#walks.get(userId) === names) this.#walks.delete(userId)
+      if (this.#walks.peek(userId) === names) this.#walks.delete(userId)
     }
     setTimeout(expire, CACHE_MS).unref()
     // One that failed is not kept.

@@ -17,6 +17,7 @@ import type { EffectiveSettings } from '@sandlot/shared/account/agent-settings'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import type { Replica, ReplicaReads } from '@sandlot/storage/replicas/replicas'
 import type { WebSocket } from 'ws'
+import { LRUCache } from 'lru-cache'
 import type { Logger } from '../log.ts'
 import { addresseeOf, isRepeatable, type Answered } from './addressee.ts'
 import type { AgentConnection, AgentPlace, OnNotification } from './agent-client.ts'
@@ -66,11 +67,11 @@ export class Agents {
   readonly #options: AgentsOptions
   readonly #members = new Map<string, Member>()
   /** By person, as was read: until it shows that it is another. */
-  readonly #owners = new Map<string, string>()
+  readonly #owners = new LRUCache<string, string>({ max: MOST_KNOWN })
   /** By person who had no owner: who was asked to take them, since the last look. */
   readonly #takers = new Map<string, string>()
   /** By session. */
-  readonly #people = new Map<string, string>()
+  readonly #people = new LRUCache<string, string>({ max: MOST_KNOWN })
   readonly #ended = new AbortController()
   readonly #waiting = new Set<() => void>()
   #polling: Promise<void> | undefined
@@ -340,7 +341,7 @@ export class Agents {
     // Without an owner, or of one that is dead: any other takes them when it is asked.
     if (owner === undefined || member === undefined) return this.#takerOf(person)
     if (!member.link.connected) throw unavailable()
-    this.#remember(this.#owners, person, owner)
+    this.#owners.set(person, owner)
     return member
   }
 
@@ -368,13 +369,8 @@ export class Agents {
     const known = this.#people.get(sessionId)
     if (known !== undefined) return known
     const person = await this.#options.personOf(sessionId)
-    if (person !== undefined) this.#remember(this.#people, sessionId, person)
+    if (person !== undefined) this.#people.set(sessionId, person)
     return person
-  }
-
-  #remember(where: Map<string, string>, key: string, value: string): void {
-    if (where.size >= MOST_KNOWN) where.clear()
-    where.set(key, value)
   }
 
   // ── Which there are ─────────────────────────────────────────────────────────────────────────

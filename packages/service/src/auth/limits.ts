@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { LRUCache } from 'lru-cache'
 import { Pace } from './pace.ts'
 
 /** Points in so many seconds. */
@@ -82,11 +83,8 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
   const notificationTests = make(rates.notificationTests)
   /** Slowed sign-ins, by account. */
   const slow = new Pace({ everyMs: rates.signInSlow.everyMs, burst: 0 })
-  /**
-   * Addresses from which an account has signed in, which are never slowed down. Ordered by last
-   * sign-in.
-   */
-  const known = new Set<string>()
+  /** Addresses from which an account has signed in, which are never slowed down. */
+  const known = new LRUCache<string, true>({ max: KNOWN_ADDRESSES })
 
   const waitForTurn = async (who: string): Promise<void> => {
     const turn = slow.reserve(who, { longestMs: rates.signInSlow.longestMs })
@@ -106,10 +104,7 @@ export function makeLimits(rates: LimitRates = DEFAULT_RATES): Limits {
       try {
         if (isOften && !known.has(here)) await waitForTurn(who)
         const value = await attempt()
-        known.delete(here)
-        known.add(here)
-        const [oldest = here] = known
-        if (known.size > KNOWN_ADDRESSES) known.delete(oldest)
+        known.set(here, true)
         await pair.delete(here)
         await uncount()
         return value

@@ -1,5 +1,6 @@
 /** A person's sign-ins: their origins, and ending them. */
 import type { Kysely } from 'kysely'
+import { LRUCache } from 'lru-cache'
 import type { AccountsSchema } from '../tables/accounts.ts'
 
 /** Without it, a sign-in in steady use would write on every request. */
@@ -29,7 +30,7 @@ export interface SignInsStore {
 
 export function makeSignIns(db: Kysely<AccountsSchema>): SignInsStore {
   /** Time of the last write, by id. */
-  const touched = new Map<string, number>()
+  const touched = new LRUCache<string, number>({ max: MAX_REMEMBERED })
   return {
     async list(userId) {
       const rows = await db
@@ -62,7 +63,6 @@ export function makeSignIns(db: Kysely<AccountsSchema>): SignInsStore {
     async touch(id) {
       const now = Date.now()
       if (now - (touched.get(id) ?? 0) < LAST_USED_STEP_MS) return
-      if (touched.size >= MAX_REMEMBERED) touched.clear()
       touched.set(id, now)
       // It may have ended since it was found.
       await db

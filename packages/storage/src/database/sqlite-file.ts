@@ -3,6 +3,7 @@ import { chmodSync, closeSync, fdatasyncSync, mkdirSync, openSync, rmSync, statS
 import { dirname } from 'node:path'
 import { messageOf, hasCode } from '@sandlot/shared/base/errors'
 import Database from 'better-sqlite3'
+import { LRUCache } from 'lru-cache'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
 
 export type SqliteFile = Database.Database
@@ -170,17 +171,14 @@ export function withStatementCache(file: SqliteFile): {
   prepare: (sql: string) => Statement
   close: () => void
 } {
-  const cache = new Map<string, Statement>()
+  const cache = new LRUCache<string, Statement>({ max: MOST_STATEMENTS })
   return {
     prepare(sql) {
       const known = cache.get(sql)
       // A statement cannot restart while its rows are being read.
       if (known?.busy === true || sql.length > LONGEST_SQL) return file.prepare(sql)
       const statement = known ?? file.prepare(sql)
-      cache.delete(sql)
       cache.set(sql, statement)
-      const oldest = cache.size > MOST_STATEMENTS ? cache.keys().next().value : undefined
-      if (oldest !== undefined) cache.delete(oldest)
       return statement
     },
     close() {

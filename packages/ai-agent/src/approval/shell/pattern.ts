@@ -1,5 +1,6 @@
 /** The pattern of a rule about commands, and how it compares with the words of one. */
 import { parse } from 'unbash'
+import { LRUCache } from 'lru-cache'
 import { type ArgWord, argWord, mayBeOption, mayBecome } from './words.ts'
 import { isOrdersFile } from '../files.ts'
 import { isPlainSedScript } from './sed.ts'
@@ -12,8 +13,8 @@ const MAX_WORDS = 200
 const MAX_WILDCARDS = 16
 type PatternWord = string | typeof WILD
 
-const read = new Map<string, readonly PatternWord[] | { problem: string }>()
 const MAX_CACHED = 500
+const read = new LRUCache<string, readonly PatternWord[] | { problem: string }>({ max: MAX_CACHED })
 
 /** Why `text` cannot stand in a rule; undefined when it can. */
 export function patternProblem(text: string): string | undefined {
@@ -24,7 +25,6 @@ export function patternProblem(text: string): string | undefined {
 function readPattern(text: string): readonly PatternWord[] | { problem: string } {
   const known = read.get(text)
   if (known !== undefined) return known
-  if (read.size >= MAX_CACHED) read.clear()
   const made = parsePattern(text)
   read.set(text, made)
   return made

@@ -2,6 +2,7 @@
  * A bucket of calls per tool and user, for tools that declare one. An empty bucket is a result with
  * the wait, no exception.
  */
+import { LRUCache } from 'lru-cache'
 import { ToolError } from '../../tools/tool-error.ts'
 import { type Policy, type RateLimit, idOf } from '../../tools/tool.ts'
 
@@ -17,7 +18,7 @@ interface Bucket {
 
 /** `now`: milliseconds on a clock that never jumps. */
 export function rateLimit(now: () => number = () => performance.now()): Policy {
-  const buckets = new Map<string, Bucket>()
+  const buckets = new LRUCache<string, Bucket>({ max: MAX_BUCKETS })
 
   /** Milliseconds to wait; 0 when a call was taken from the bucket. */
   function take(key: string, { calls, perMs }: RateLimit): number {
@@ -25,10 +26,7 @@ export function rateLimit(now: () => number = () => performance.now()): Policy {
     const last = buckets.get(key) ?? { calls, at }
     const filled = Math.min(calls, last.calls + ((at - last.at) * calls) / perMs)
     const allowed = filled >= 1
-    buckets.delete(key)
     buckets.set(key, { calls: allowed ? filled - 1 : filled, at })
-    const [oldest] = buckets.keys()
-    if (buckets.size > MAX_BUCKETS && oldest !== undefined) buckets.delete(oldest)
     return allowed ? 0 : Math.ceil(((1 - filled) * perMs) / calls)
   }
 
