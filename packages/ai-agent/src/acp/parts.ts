@@ -34,7 +34,7 @@ import type { Execs } from '../workspace/exec.ts'
 import type { Terminals } from '../workspace/terminals.ts'
 import type { FileWatches } from './file-watches.ts'
 import type { ByteStreams } from './byte-streams.ts'
-import type { ClientServers } from './client-servers.ts'
+import type { ClientServers } from './editor/client-servers.ts'
 
 export interface SandboxAdmin {
   sandboxes: Pick<Sandboxes, 'status' | 'reset' | 'stop'> & {

@@ -3,6 +3,7 @@ import {
   type AgentConnection,
   type Stream,
   type AgentApp,
+  type ClientCapabilities,
   type InitializeResponse,
   type AnyMessage,
   RequestError,
@@ -10,7 +11,8 @@ import {
   PROTOCOL_VERSION,
   methods,
 } from '@agentclientprotocol/sdk'
-import { ClientConnection, type SendNow } from './connection.ts'
+import type { ClientConnection } from './connection.ts'
+import { EditorConnection } from './editor/connection.ts'
 import { execRequests } from './requests/exec.ts'
 import { extensionRequests } from './requests/extension.ts'
 import { filesRequests } from './requests/files.ts'
@@ -36,10 +38,10 @@ import { portsRequests } from './requests/ports.ts'
 import { terminalsRequests } from './requests/terminals.ts'
 import { sandboxRequests, sandboxesRequests } from './requests/sandbox.ts'
 import { addSessionRequests } from './requests/session.ts'
+import { type SendNow, ServiceConnection, serviceCapabilityOf } from './service-connection.ts'
 import { EXT } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { setImmediate as turn } from 'node:timers/promises'
-import { z } from 'zod'
 
 /** Serves one client until its stream ends. A disconnect cancels nothing. */
 type ServeAcp = (stream: Stream & { send?: SendNow }) => AgentConnection
@@ -54,11 +56,20 @@ export function createAcpServer(parts: AcpServerParts): ServeAcp {
   return (stream) => {
     // Assigned as soon as the connection is made, before its first message is handled.
     let connection: ClientConnection
+    let toService: () => ClientConnection
     const context = createHandlerContext(parts, () => connection)
     const app = agent({ name: 'sandlot' }).onConnect((made) => {
-      connection = new ClientConnection(made.client, parts, made.signal, () => made.close(), stream.send)
+      const { manager, log, modeCeilingOf, userSeen, ownership, clientServers } = parts
+      const { client, signal: closed } = made
+      const own = { manager, log, modeCeilingOf, userSeen, ownership, clientServers, client, closed }
+      toService = () => new ServiceConnection(own, () => made.close(), stream.send)
+      connection = new EditorConnection(own)
     })
-    addHandshake(app, context)
+    addHandshake(app, context, (declared) => {
+      const isService = serviceCapabilityOf(declared) !== undefined
+      if (isService && connection instanceof EditorConnection) connection = toService()
+      connection.initialize(declared)
+    })
     addSessionRequests(app, context)
     addPromptRequests(app, context)
     app.onRequest(
@@ -66,9 +77,10 @@ export function createAcpServer(parts: AcpServerParts): ServeAcp {
       context.handled(async ({ method, params, signal }) => {
         const handle = extensions.get(method)
         if (handle === undefined) throw RequestError.methodNotFound(method)
-        const claiming = claimOwner(parts, method, params, connection)
+        // Without an `await` where the person is ours.
+        const claiming = connection.claim(method, params)
         if (claiming !== undefined) await claiming
-        return handle({ params, signal, connection })
+        return handle({ params: connection.extensionParams(method, params), signal, connection })
       }),
     )
     return app.connect({ readable: yieldBetweenMessages(stream.readable), writable: stream.writable })
@@ -100,50 +112,18 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
   }
 }
 
-/** Requests about what one person has: the ai-agent that has the person answers them. */
-const PERSONAL: ReadonlySet<string> = new Set([
-  EXT.rules,
-  EXT.secrets,
-  EXT.files,
-  EXT.watch,
-  EXT.ports,
-  EXT.terminals,
-  EXT.sandbox,
-  EXT.exec,
-  EXT.mcpSignIn,
-  EXT.mcpServers,
-  EXT.instructions,
-  EXT.removePerson,
-])
-
-/** Without an `await` where the person is ours. Throws `not_owner`. */
-function claimOwner(
-  { ownership }: AcpServerParts,
-  method: string,
-  params: unknown,
-  connection: ClientConnection,
-): Promise<void> | undefined {
-  if (ownership === undefined || !connection.ours || !PERSONAL.has(method)) return undefined
-  // The handler refuses params of another shape.
-  const { success, data } = aboutPerson.safeParse(params)
-  const userId = success ? (data.userId ?? data.user?.id) : undefined
-  return userId === undefined || ownership.has(userId) ? undefined : ownership.claim(userId)
-}
-
-const aboutPerson = z.object({
-  userId: z.string().optional(),
-  user: z.object({ id: z.string() }).optional(),
-})
-
 // ── initialize and authenticate ─────────────────────────────────────────────────────────────────
 
-function addHandshake(app: AgentApp, context: HandlerContext): void {
-  const { parts, handled } = context
+function addHandshake(
+  app: AgentApp,
+  { parts, handled }: HandlerContext,
+  initialize: (capabilities: ClientCapabilities | undefined) => void,
+): void {
   app
     .onRequest(
       methods.agent.initialize,
       handled(async ({ params }) => {
-        context.connection.initialize(params.clientCapabilities)
+        initialize(params.clientCapabilities)
         return capabilities(parts)
       }),
     )

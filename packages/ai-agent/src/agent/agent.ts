@@ -2,7 +2,7 @@
  * One running agent, put together: store, sandboxes, model, tools, sessions. Owns what it opens and
  * closes it.
  */
-import { ClientServers } from '../acp/client-servers.ts'
+import { ClientServers } from '../acp/editor/client-servers.ts'
 import { type AgentAnswers, answersOf } from './answers.ts'
 import { type AgentStores, VERSION, openStores } from './stores.ts'
 import { type AgentLifecycle, lifecycleOf } from './lifecycle.ts'

@@ -1,4 +1,4 @@
-import type { ClientServers } from '../acp/client-servers.ts'
+import type { ClientServers } from '../acp/editor/client-servers.ts'
 import type { PromptQueue } from '../limits/prompt-queue.ts'
 import type { Mcp } from '../mcp/open-mcp.ts'
 import type { AgentMetrics } from '../metrics/agent-metrics.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { secretsOf } from '../../src/acp/client-secrets.ts'
+import { secretsOf } from '../../src/acp/editor/client-secrets.ts'
 import { makeRedactor } from '../../src/log.ts'
 
 const http = (url: string, headers: Record<string, string> = {}) =>

@@ -2,7 +2,7 @@
 import { type CreateElicitationRequest, methods } from '@agentclientprotocol/sdk'
 import { safeFetch } from '@sandlot/shared/node/safe-fetch'
 import { describe, expect, test } from 'vitest'
-import { ClientServers } from '../../src/acp/client-servers.ts'
+import { ClientServers } from '../../src/acp/editor/client-servers.ts'
 import { hostRefusal } from '../../src/approval/hosts.ts'
 import { ruleSettings, rulesSection } from '../../src/approval/config.ts'
 import {

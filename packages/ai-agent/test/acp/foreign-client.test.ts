@@ -8,7 +8,7 @@ import {
   type ForeignState,
   forForeignClient,
   withOwnMessage,
-} from '../../src/acp/foreign-client.ts'
+} from '../../src/acp/editor/foreign-client.ts'
 
 const PLAIN: ForeignOptions = { terminal: undefined }
 const TERMINAL: ForeignOptions = { terminal: 'terminal_output' }

@@ -10,14 +10,12 @@ import { type DeploymentRules, deploymentRulesParams } from '@sandlot/shared/adm
 import { type ToolStatsView, toolStatsParams } from '@sandlot/shared/admin/tool-stats'
 import type { Rule } from '@sandlot/shared/chat/rules'
 import { actorOf } from '../actor.ts'
-import type { ClientConnection } from '../connection.ts'
 import { parseParams } from '../errors.ts'
 import type { AcpServerParts, Administration } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 
-/** The asking user, an administrator; throws `forbidden`. A foreign client is the local user. */
-export function administrator(connection: ClientConnection, said: AgentUser): AgentUser {
-  const user = connection.ours ? said : connection.user({})
+/** The asking user, an administrator. Throws `forbidden`. */
+export function administrator(user: AgentUser): AgentUser {
   if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
   return user
 }
@@ -29,17 +27,17 @@ export function administrationRequests({ administration, log }: AcpServerParts):
     return administration
   }
   return {
-    [EXT.toolStats]: async ({ params, connection }): Promise<ToolStatsView> => {
-      administrator(connection, parseParams(toolStatsParams, params, EXT.toolStats).user)
+    [EXT.toolStats]: async ({ params }): Promise<ToolStatsView> => {
+      administrator(parseParams(toolStatsParams, params, EXT.toolStats).user)
       return parts().toolStats()
     },
-    [EXT.configuration]: async ({ params, connection }): Promise<ProcessSettings> => {
-      administrator(connection, parseParams(configurationParams, params, EXT.configuration).user)
+    [EXT.configuration]: async ({ params }): Promise<ProcessSettings> => {
+      administrator(parseParams(configurationParams, params, EXT.configuration).user)
       return { settings: [...(await parts().settings())] }
     },
-    [EXT.deploymentRules]: async ({ params, connection }): Promise<DeploymentRules | Rule | object> => {
-      const { user: said, ask } = parseParams(deploymentRulesParams, params, EXT.deploymentRules)
-      const user = administrator(connection, said)
+    [EXT.deploymentRules]: async ({ params }): Promise<DeploymentRules | Rule | object> => {
+      const { user: given, ask } = parseParams(deploymentRulesParams, params, EXT.deploymentRules)
+      const user = administrator(given)
       const { rules } = parts()
       if (ask.do === 'list') return { configured: [...rules.configured], rules: await rules.everybodys() }
       if (ask.do === 'add') {

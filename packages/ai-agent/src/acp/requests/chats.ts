@@ -8,19 +8,17 @@ import type { ExtensionHandlers } from '../handler-context.ts'
 
 export function chatsRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.markChats]: async ({ params, connection }) => {
+    [EXT.markChats]: async ({ params }) => {
       const { user, marks } = parseParams(markChatsParams, params, EXT.markChats)
-      // A foreign client is the local user, whatever it says.
-      await parts.manager.mark(connection.ours ? user : connection.user({}), marks)
+      await parts.manager.mark(user, marks)
       return {}
     },
-    [EXT.projects]: async ({ params, connection }) => {
+    [EXT.projects]: async ({ params }) => {
       const { user, ask } = parseParams(projectsParams, params, EXT.projects)
-      const { id } = connection.ours ? user : connection.user({})
       const { projects } = parts
       if (projects === undefined) throw new SandlotError('not_implemented', 'This agent keeps no projects.')
-      if (ask.do === 'put') await projects.putProject(id, ask.project)
-      else if (!(await projects.removeProject(id, ask.id))) throw noProject()
+      if (ask.do === 'put') await projects.putProject(user.id, ask.project)
+      else if (!(await projects.removeProject(user.id, ask.id))) throw noProject()
       return {}
     },
   }

@@ -46,10 +46,7 @@ export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
   }
 }
 
-/**
- * In its turn among what is asked of the session. A foreign client is the local user, whatever it
- * says.
- */
+/** In its turn among what is asked of the session. */
 function inSession<T>(
   parts: AcpServerParts,
   connection: ClientConnection,
@@ -58,10 +55,9 @@ function inSession<T>(
   right: Right,
   work: (session: Session, by: Acting) => T | Promise<T>,
 ): Promise<T> {
-  const who = connection.ours ? user : connection.user({})
   return connection.runInOrder(sessionId, async () => {
-    const { session, access } = await parts.manager.open(who, sessionId, right)
-    return work(session, { access, author: authorOf(who), actor: actorOf(who) })
+    const { session, access } = await parts.manager.open(user, sessionId, right)
+    return work(session, { access, author: authorOf(user), actor: actorOf(user) })
   })
 }
 
@@ -124,7 +120,7 @@ function chatRequests(parts: AcpServerParts): ExtensionHandlers {
     },
     [EXT.fork]: async ({ params, connection }) => {
       const { user, sessionId, promptId, where } = parseParams(forkParams, params, EXT.fork)
-      if (connection.ours && user.role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
+      if (user.role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
       const fork = await inSession(parts, connection, user, sessionId, 'own', ({ userId }) =>
         parts.manager.fork(userId, sessionId, { promptId, where }),
       )

@@ -37,10 +37,9 @@ export function filesRequests(parts: AcpServerParts): ExtensionHandlers {
   const uploads = new Uploads()
   const search = new FileSearch()
   return {
-    [EXT.files]: async ({ params, connection }): Promise<object> => {
+    [EXT.files]: async ({ params }): Promise<object> => {
       const { user, ask } = parseParams(filesParams, params, EXT.files)
-      // A foreign client is the local user, whatever it says.
-      const { id, role } = connection.ours ? user : connection.user({})
+      const { id, role } = user
       if (role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_FILES)
       const { workspace } = parts
       if (workspace === undefined) throw new SandlotError('not_implemented', 'This agent has no workspaces.')

@@ -9,10 +9,8 @@ import type { ExtensionHandlers } from '../handler-context.ts'
 
 export function mcpServersRequests({ mcpServers: admin, userSeen, log }: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.mcpServers]: async ({ params, connection, signal }) => {
-      const { user: said, ask } = parseParams(mcpServersParams, params, EXT.mcpServers)
-      // A foreign client is the local user, whatever it says.
-      const user = connection.ours ? said : connection.user({})
+    [EXT.mcpServers]: async ({ params, signal }) => {
+      const { user, ask } = parseParams(mcpServersParams, params, EXT.mcpServers)
       if (ask.of === 'deployment' && user.role !== 'admin')
         throw new SandlotError('forbidden', 'Only an administrator can do this.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no MCP servers.')

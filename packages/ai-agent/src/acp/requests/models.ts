@@ -11,9 +11,9 @@ import { administrator } from './administration.ts'
 
 export function modelsRequests({ models: registry, log }: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.models]: async ({ params, connection, signal }): Promise<ModelsView | EndpointTestResult> => {
-      const { user: said, ask } = parseParams(modelsParams, params, EXT.models)
-      const user = administrator(connection, said)
+    [EXT.models]: async ({ params, signal }): Promise<ModelsView | EndpointTestResult> => {
+      const { user: given, ask } = parseParams(modelsParams, params, EXT.models)
+      const user = administrator(given)
       if (registry === undefined) throw new SandlotError('not_implemented', 'Models cannot be added here.')
       if (ask.do === 'test') {
         const key = ask.apiKey ?? (ask.id === undefined ? undefined : await keyFor(ask.id, ask.baseUrl))

@@ -22,10 +22,8 @@ import { rulesParams } from '@sandlot/shared/account/rules-api'
 /** `_sandlot/secrets`: a person's secrets by name. Values are written and never returned. */
 export function secretsRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.secrets]: async ({ params, connection }): Promise<SecretList> => {
-      const { user, ask } = parseParams(secretsParams, params, EXT.secrets)
-      // A foreign client is the local user, whatever it says.
-      const actor = connection.ours ? user : connection.user({})
+    [EXT.secrets]: async ({ params }): Promise<SecretList> => {
+      const { user: actor, ask } = parseParams(secretsParams, params, EXT.secrets)
       const { id } = actor
       const { secrets } = parts
       if (secrets === undefined) throw new SandlotError('not_implemented', 'This agent keeps no secrets.')
@@ -42,13 +40,11 @@ export function secretsRequests(parts: AcpServerParts): ExtensionHandlers {
 /** `_sandlot/mcp_sign_in`: completes a person's sign-in at an MCP server. */
 export function mcpRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.mcpSignIn]: async ({ params, connection }): Promise<SignInResult> => {
+    [EXT.mcpSignIn]: async ({ params }): Promise<SignInResult> => {
       const { user, answer } = parseParams(mcpSignInParams, params, EXT.mcpSignIn)
-      // A foreign client is the local user, whatever it says.
-      const { id } = connection.ours ? user : connection.user({})
       if (parts.finishSignIn === undefined)
         throw new SandlotError('not_implemented', 'This agent has no MCP servers.')
-      return parts.finishSignIn(id, new URLSearchParams(answer))
+      return parts.finishSignIn(user.id, new URLSearchParams(answer))
     },
   }
 }
@@ -56,12 +52,11 @@ export function mcpRequests(parts: AcpServerParts): ExtensionHandlers {
 /** `_sandlot/instructions`: a person's own instructions, and the team's, for our own service. */
 export function instructionsRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.instructions]: async ({ params, connection }): Promise<Instructions | TeamInstructions> => {
-      const { user, of, text } = parseParams(instructionsParams, params, EXT.instructions)
+    [EXT.instructions]: async ({ params }): Promise<Instructions | TeamInstructions> => {
+      const { user: actor, of, text } = parseParams(instructionsParams, params, EXT.instructions)
       const { instructions, configuredInstructions: configured } = parts
       if (instructions === undefined)
         throw new SandlotError('not_implemented', 'This agent keeps no instructions.')
-      const actor = connection.ours ? user : connection.user({})
       const { id, role } = actor
       if (of === 'team' && text !== undefined && role !== 'admin')
         throw new SandlotError('forbidden', 'Only an administrator can say what holds for the team.')
@@ -81,10 +76,8 @@ export function instructionsRequests(parts: AcpServerParts): ExtensionHandlers {
 /** `_sandlot/rules`: a person's own rules, for our own service. */
 export function rulesRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.rules]: async ({ params, connection, signal }) => {
-      const { user, ask } = parseParams(rulesParams, params, EXT.rules)
-      // A foreign client is the local user, whatever it says.
-      const actor = connection.ours ? user : connection.user({})
+    [EXT.rules]: async ({ params, signal }) => {
+      const { user: actor, ask } = parseParams(rulesParams, params, EXT.rules)
       return parts.manager.rules.answer(actor.id, ask, signal, actorOf(actor))
     },
   }
@@ -93,9 +86,9 @@ export function rulesRequests(parts: AcpServerParts): ExtensionHandlers {
 /** `_sandlot/remove_person`, from our own service only, which checks authorization. */
 export function removalRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.removePerson]: async ({ params, connection }) => {
+    [EXT.removePerson]: async ({ params }) => {
       const { userId, data, handOver } = parseParams(removePersonParams, params, EXT.removePerson)
-      if (!connection.ours || parts.removePerson === undefined)
+      if (parts.removePerson === undefined)
         throw new SandlotError('not_implemented', 'People are not removed from here.')
       try {
         await parts.removePerson(userId, data, handOver)

@@ -15,11 +15,10 @@ const UNCLAIMED_MS = 60_000
 
 export function portsRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.ports]: async ({ params, connection }): Promise<object> => {
+    [EXT.ports]: async ({ params }): Promise<object> => {
       const { user, ask } = parseParams(portsParams, params, EXT.ports)
       const { shell } = parts
-      if (!connection.ours || shell === undefined)
-        throw new SandlotError('not_implemented', 'There are no sandboxes here.')
+      if (shell === undefined) throw new SandlotError('not_implemented', 'There are no sandboxes here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
       return withSandboxErrors(async () => {
         // A stopped sandbox has nothing that listens, so it is not started.

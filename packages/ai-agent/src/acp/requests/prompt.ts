@@ -1,19 +1,16 @@
 /** `session/prompt`, pending until the prompt has ended, and `session/cancel`. */
 import { type AgentApp, methods, type PromptRequest, type PromptResponse } from '@agentclientprotocol/sdk'
-import { EXT, foreignPromptMeta, promptMeta, typingParams } from '@sandlot/shared/acp/meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { newId } from '@sandlot/shared/base/ids'
-import type { OnError } from '@sandlot/shared/chat/sandlot-event'
-import type { z } from 'zod'
 import { promptContent } from '../prompt-content.ts'
-import { parseParams } from '../errors.ts'
+import type { AskedPrompt } from '../connection.ts'
 import type { HandlerContext } from '../handler-context.ts'
 import { authorOf } from '../../session/access.ts'
 import type { Session } from '../../session/session.ts'
 import type { PromptOptions } from '../../session/intake.ts'
 import { GUEST_HAS_NO_CHATS } from './session.ts'
-import { beginSlashCommand } from '../slash-commands.ts'
 
 export function addPromptRequests(app: AgentApp, context: HandlerContext): void {
   const { parts, handled } = context
@@ -36,26 +33,8 @@ export function addPromptRequests(app: AgentApp, context: HandlerContext): void 
       }
     })
     .onNotification('*', async ({ method, params }) => {
-      const { connection } = context
-      if (method !== EXT.typing || !connection.ours) return
-      const { data } = typingParams.safeParse(params)
-      if (data === undefined) return
-      try {
-        const { session } = await manager.open(data.user, data.sessionId, 'take_part')
-        session.typing(data.user.id)
-      } catch (error) {
-        log.warn(
-          { sessionId: data.sessionId, error: messageOf(error) },
-          'a typing notification had no effect',
-        )
-      }
+      if (method === EXT.typing) await context.connection.typing(params)
     })
-}
-
-interface AskedPrompt {
-  user: AgentUser
-  meta: z.infer<typeof promptMeta> | undefined
-  onError: OnError | undefined
 }
 
 /** Resolves when the prompt has ended. */
@@ -66,16 +45,14 @@ async function answerPrompt(
 ): Promise<PromptResponse> {
   const { connection, parts } = context
   const user = connection.user(params._meta)
-  const meta = connection.meta(promptMeta, params._meta)
-  const foreign = connection.ours ? undefined : parseParams(foreignPromptMeta, params._meta ?? {}, '_meta')
-  const onError = meta?.onError ?? foreign?.sandlot?.onError
-  const begun = await beginPrompt(context, params, { user, meta, onError })
-  if ('result' in begun) {
-    await connection.messages.sendText(params.sessionId, await begun.result)
+  const asked = connection.promptMeta(params._meta)
+  const begun = await beginPrompt(context, params, user, asked)
+  if (typeof begun === 'function') {
+    await begun()
     return { stopReason: 'end_turn' as const }
   }
   const { session, accepted } = begun
-  await connection.accepted(accepted.sessionId, accepted.promptId, meta?.requestId)
+  await connection.accepted(accepted.sessionId, accepted.promptId, asked.requestId)
   // `$/cancel_request` stops this request's prompt and nothing else; a disconnect stops nothing.
   const stop = (): void => {
     if (connection.closed.aborted) return
@@ -90,12 +67,7 @@ async function answerPrompt(
     const end = await accepted.done
     // The answer comes after the last update of the prompt.
     await connection.sentThrough(accepted.sessionId, end.seq)
-    const { stopReason, promptId, reason } = end
-    // Clients that use `onError` get the reason too; others get what the protocol has.
-    if (!connection.ours)
-      return { stopReason, ...(onError === undefined ? {} : { _meta: { sandlot: { reason } } }) }
-    const duplicate = accepted.duplicate ? { duplicate: true } : {}
-    return { stopReason, _meta: { sandlot: { promptId, reason, ...duplicate } } }
+    return connection.promptResponse({ ...end, duplicate: accepted.duplicate }, asked)
   } finally {
     signal.removeEventListener('abort', stop)
   }
@@ -105,7 +77,8 @@ async function answerPrompt(
 async function beginPrompt(
   { connection, parts }: HandlerContext,
   params: PromptRequest,
-  { user, meta, onError }: AskedPrompt,
+  user: AgentUser,
+  asked: AskedPrompt,
 ) {
   const { manager } = parts
   const { text, images } = promptContent(params.prompt, parts.takesImages)
@@ -113,21 +86,20 @@ async function beginPrompt(
     const { session, access } = await manager.open(user, params.sessionId, 'take_part')
     // One of before they were a guest.
     if (user.role === 'guest' && access === 'owner') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
-    if (images.length > 0) refuseImages(session, meta?.whenBusy)
+    if (images.length > 0) refuseImages(session, asked.whenBusy)
     connection.ensureFollowed(session, user, access)
-    await connection.sendFirstNotifications(session)
-    const command = connection.ours ? undefined : await beginSlashCommand(session, text, parts)
-    if (command !== undefined) return command
+    const showResult = await connection.beforePrompt(session, text)
+    if (showResult !== undefined) return showResult
     const messageId = newId('m')
     connection.suppressEcho(session.id, messageId)
     const accepted = await manager.promptBy(user, session.id, text, {
       messageId,
       images,
-      requestId: meta?.requestId,
-      whenBusy: meta?.whenBusy,
-      unattended: meta?.unattended,
-      onError,
-      follows: meta?.follows,
+      requestId: asked.requestId,
+      whenBusy: asked.whenBusy,
+      unattended: asked.unattended,
+      onError: asked.onError,
+      follows: asked.follows,
       modeCeiling: access === 'owner' ? user.modeCeiling : parts.modeCeilingOf?.(session.userId, undefined),
     })
     return { session, accepted }

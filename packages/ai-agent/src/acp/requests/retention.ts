@@ -9,10 +9,8 @@ import type { ExtensionHandlers } from '../handler-context.ts'
 
 export function retentionRequests({ retention }: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.retention]: async ({ params, connection }): Promise<RetentionView | RetentionPreview> => {
-      const { user: said, ask } = parseParams(retentionParams, params, EXT.retention)
-      // A foreign client is the local user, whatever it says.
-      const user = connection.ours ? said : connection.user({})
+    [EXT.retention]: async ({ params }): Promise<RetentionView | RetentionPreview> => {
+      const { user, ask } = parseParams(retentionParams, params, EXT.retention)
       if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
       if (retention === undefined)
         throw new SandlotError(

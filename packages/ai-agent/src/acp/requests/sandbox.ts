@@ -59,10 +59,9 @@ export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
     } satisfies SandboxView
   }
   return {
-    [EXT.sandbox]: async ({ params, connection }): Promise<object> => {
+    [EXT.sandbox]: async ({ params }): Promise<object> => {
       const { user, ask } = parseParams(sandboxParams, params, EXT.sandbox)
-      if (!connection.ours || shell === undefined)
-        throw new SandlotError('not_implemented', 'There are no sandboxes here.')
+      if (shell === undefined) throw new SandlotError('not_implemented', 'There are no sandboxes here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
       const { sandboxAdmin } = shell
       return withSandboxErrors(async () => {
@@ -99,9 +98,9 @@ const MEASURED_AT_ONCE = 8
 
 export function sandboxesRequests({ shell, ownership, audit, log }: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.sandboxes]: async ({ params, connection }): Promise<object> => {
-      const { user: said, ask } = parseParams(sandboxesParams, params, EXT.sandboxes)
-      const user = administrator(connection, said)
+    [EXT.sandboxes]: async ({ params }): Promise<object> => {
+      const { user: given, ask } = parseParams(sandboxesParams, params, EXT.sandboxes)
+      const user = administrator(given)
       if (shell === undefined) throw new SandlotError('not_implemented', 'There are no sandboxes here.')
       const { sandboxAdmin } = shell
       return withSandboxErrors(async () => {

@@ -13,7 +13,7 @@ import {
   type SetSessionModeRequest,
   type SetSessionConfigOptionRequest,
 } from '@agentclientprotocol/sdk'
-import { loadSessionMeta, newSessionMeta } from '@sandlot/shared/acp/meta'
+import { newSessionMeta } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Project } from '@sandlot/shared/chat/chats'
@@ -24,8 +24,6 @@ import type { Session } from '../../session/session.ts'
 import { configOptionsOf, modesOf, setConfigOption } from '../config-options.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { Link } from '../client-messages.ts'
-import type { Notice } from '../foreign-client.ts'
 import type { HandlerContext } from '../handler-context.ts'
 
 export const GUEST_HAS_NO_CHATS = 'Guests take part in chats of others and have none of their own.'
@@ -71,17 +69,6 @@ function settingsOf(session: Session, { modeCeiling }: AgentUser) {
   return { modes: modesOf(session, modeCeiling), configOptions: configOptionsOf(session, modeCeiling) }
 }
 
-function beginSession(
-  context: HandlerContext,
-  session: Session,
-  servers: readonly McpServer[] | null | undefined,
-): void {
-  context.connection.addFirstNotifications(session, [
-    ...firstNotes(session),
-    ...setClientServers(context, session, servers),
-  ])
-}
-
 async function createSession(context: HandlerContext, params: NewSessionRequest) {
   const { connection, parts } = context
   const { manager } = parts
@@ -100,7 +87,7 @@ async function createSession(context: HandlerContext, params: NewSessionRequest)
   const session = await connection.runInOrder(sessionId, async () => {
     const made = await manager.create({ userId: user.id, cwd, mode, sessionId, ...chosen })
     connection.follow(made, 0, user, 'owner')
-    beginSession(context, made, params.mcpServers)
+    connection.begin(made, params.mcpServers)
     return made
   })
   connection.offerCommands(session)
@@ -111,20 +98,20 @@ async function loadSession(context: HandlerContext, params: LoadSessionRequest) 
   const { connection } = context
   const { manager } = context.parts
   const user = connection.user(params._meta)
-  const after = connection.meta(loadSessionMeta, params._meta)?.after ?? 0
+  const after = connection.eventsBefore(params._meta)
   checkedCwd(params.cwd)
   refuseDirectories(params.additionalDirectories)
   refuseSse(params.mcpServers)
   const { session, pump } = await connection.runInOrder(params.sessionId, async () => {
     const { session: found, access } = await manager.open(user, params.sessionId, 'read')
     const pump = connection.follow(found, after, user, access)
-    beginSession(context, found, params.mcpServers)
+    connection.begin(found, params.mcpServers)
     return { session: found, pump }
   })
   // At the client's pace; its requests to the session need not wait for that.
   const seq = await pump.ready
   connection.offerCommands(session)
-  return { ...settingsOf(session, user), ...(connection.ours ? { _meta: { sandlot: { seq } } } : {}) }
+  return { ...settingsOf(session, user), ...connection.loadedMeta(seq) }
 }
 
 async function resumeSession(context: HandlerContext, params: ResumeSessionRequest) {
@@ -137,7 +124,7 @@ async function resumeSession(context: HandlerContext, params: ResumeSessionReque
   const session = await connection.runInOrder(params.sessionId, async () => {
     const { session: found, access } = await manager.open(user, params.sessionId, 'read')
     connection.ensureFollowed(found, user, access)
-    beginSession(context, found, params.mcpServers)
+    connection.begin(found, params.mcpServers)
     return found
   })
   connection.offerCommands(session)
@@ -265,37 +252,4 @@ function refuseSse(servers: readonly McpServer[] | null | undefined): void {
 function checkedCursor(cursor: string): number {
   if (!/^\d{1,16}$/.test(cursor)) throw new SandlotError('bad_request', 'This cursor is not one of ours.')
   return Number(cursor)
-}
-
-// ── Notices for a foreign client with its first message
-// ────────────────────────────────────────────────
-
-function firstNotes({ cwd, seq }: Session): Notice[] {
-  if (cwd === WORKSPACE || cwd.startsWith(`${WORKSPACE}/`) || seq > 0) return []
-  const title = `I work in a sandbox of my own, in ${WORKSPACE}; it does not see your folder ${cwd}`
-  return [{ severity: 'info', title }]
-}
-
-/**
- * The servers that a client names for this session, from now on; absent (a resume that says
- * nothing): those it had. Our own service names none, and what a page says is not a client's word
- * about this machine.
- */
-function setClientServers(
-  { parts, connection }: HandlerContext,
-  session: Session,
-  servers: readonly McpServer[] | null | undefined,
-): Notice[] {
-  if (servers == null) return []
-  if (connection.ours) {
-    if (servers.length === 0) return []
-    throw new SandlotError('forbidden', 'MCP servers of a session come from a client at this machine.')
-  }
-  const { messages, closed } = connection
-  const owner = {
-    closed,
-    sendNotification: (notice: Notice) => messages.sendNotification(session.id, notice),
-    offerLink: (text: string, link: Link) => messages.offerLink(session.id, text, link),
-  }
-  return parts.clientServers?.setServers(session, servers, owner) ?? []
 }

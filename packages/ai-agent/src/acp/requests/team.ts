@@ -26,15 +26,9 @@ export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
       throw new SandlotError('not_implemented', 'This agent keeps no settings of people.')
     return parts.settings
   }
-  /** These come from the service alone, which knows who is who. */
-  const requireService = (ours: boolean): void => {
-    if (!ours) throw new SandlotError('not_implemented', 'Accounts are not stored here.')
-  }
   return {
-    [EXT.settings]: async ({ params, connection }) => {
-      const { user: said, ask } = parseParams(settingsParams, params, EXT.settings)
-      // A foreign client is the local user, whatever it says.
-      const user = connection.ours ? said : connection.user({})
+    [EXT.settings]: async ({ params }) => {
+      const { user, ask } = parseParams(settingsParams, params, EXT.settings)
       if (ask.do === 'own') return { effective: registry().effective(user) } satisfies SettingsAnswer
       if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
       const answer = await answerSettings(registry(), ask, user)
@@ -45,22 +39,19 @@ export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
         )
       return answer
     },
-    [EXT.budgets]: async ({ params, connection }) => {
+    [EXT.budgets]: async ({ params }) => {
       const { user } = parseParams(budgetsParams, params, EXT.budgets)
       // Their teams are said with it, also before their first chat.
-      if (connection.ours) parts.userSeen?.(user)
-      const { id } = connection.ours ? user : connection.user({})
-      return { budgets: (await parts.budgetsOf?.(id)) ?? [] } satisfies BudgetList
+      parts.userSeen?.(user)
+      return { budgets: (await parts.budgetsOf?.(user.id)) ?? [] } satisfies BudgetList
     },
-    [EXT.putPerson]: async ({ params, connection }) => {
+    [EXT.putPerson]: async ({ params }) => {
       const { userId, ...person } = parseParams(putPersonParams, params, EXT.putPerson)
-      requireService(connection.ours)
       parts.userSeen?.({ id: userId, ...person } satisfies AgentUser)
       return {}
     },
-    [EXT.teamSeeds]: async ({ params, connection }) => {
+    [EXT.teamSeeds]: async ({ params }) => {
       const { adopted = [] } = parseParams(teamSeedsParams, params, EXT.teamSeeds)
-      requireService(connection.ours)
       await registry().adopted(adopted)
       return { teams: registry().teamSeeds() }
     },

@@ -10,11 +10,10 @@ import { withSandboxErrors } from '../sandbox-error.ts'
 
 export function terminalsRequests(parts: AcpServerParts): ExtensionHandlers {
   return {
-    [EXT.terminals]: async ({ params, connection }): Promise<object> => {
+    [EXT.terminals]: async ({ params }): Promise<object> => {
       const { user, ask } = parseParams(terminalsParams, params, EXT.terminals)
       const { shell } = parts
-      if (!connection.ours || shell === undefined)
-        throw new SandlotError('not_implemented', 'There are no terminals here.')
+      if (shell === undefined) throw new SandlotError('not_implemented', 'There are no terminals here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
       const { terminals, streams } = shell
       // An open terminal can still be listed and closed by a user who lost the tool.

@@ -12,8 +12,7 @@ export function watchRequests({ watches }: AcpServerParts): ExtensionHandlers {
   return {
     [EXT.watch]: async ({ params, connection }): Promise<object> => {
       const { user, paths } = parseParams(watchParams, params, EXT.watch)
-      if (!connection.ours || watches === undefined)
-        throw new SandlotError('not_implemented', 'There are no sandboxes here.')
+      if (watches === undefined) throw new SandlotError('not_implemented', 'There are no sandboxes here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no files of their own.')
       const tell = (changed: readonly string[]): void => connection.filesChanged(changed)
       if (!known.has(connection)) {

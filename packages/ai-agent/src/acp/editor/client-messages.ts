@@ -11,41 +11,31 @@ import {
 } from '@agentclientprotocol/sdk'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { z } from 'zod'
-import type { Log } from '../log.ts'
+import type { Log } from '../../log.ts'
 import { type Notice, type ForeignOptions, textUpdate, noticeUpdate } from './foreign-client.ts'
-import { serviceCapability } from '@sandlot/shared/acp/meta'
 
 // ── Capabilities of a client ────────────────────────────────────────────────────────────────────
 
 export interface ClientFeatures extends ForeignOptions {
-  /** Our own service: it gets our stream unchanged, and names the user of each request. */
-  ours: boolean
-  /** Our own service's connection for all users: it receives every change in a session list. */
-  sessionChanges: boolean
   /** It can ask its user whether to open a link. */
   links: boolean
 }
 
 const meta = z.looseObject({
-  sandlot: serviceCapability.optional().catch(undefined),
   terminal_output: z.boolean().optional().catch(undefined),
   terminal_output_delta: z.boolean().optional().catch(undefined),
 })
 
 /** The features of a client that has declared none. */
 export const NO_FEATURES: ClientFeatures = {
-  ours: false,
-  sessionChanges: false,
   links: false,
   terminal: undefined,
 }
 
 /** The features that a client's `clientCapabilities` declare. Pure. */
-export function clientCapabilities(capabilities: ClientCapabilities | undefined): ClientFeatures {
+export function clientFeatures(capabilities: ClientCapabilities | undefined): ClientFeatures {
   const sent = meta.parse(capabilities?._meta ?? {})
   return {
-    ours: sent.sandlot !== undefined,
-    sessionChanges: sent.sandlot?.sessionChanges === true,
     links: capabilities?.elicitation?.url != null,
     terminal: terminalOf(sent),
     compaction: capabilities?.session?.compaction != null,

@@ -6,8 +6,8 @@
 import type { AvailableCommand } from '@agentclientprotocol/sdk'
 import { MODES, mode as modeShape } from '@sandlot/shared/chat/mode'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
-import type { ServerState } from '../mcp/servers.ts'
-import type { Session } from '../session/session.ts'
+import type { ServerState } from '../../mcp/servers.ts'
+import type { Session } from '../../session/session.ts'
 import type { ClientServers } from './client-servers.ts'
 
 interface CommandParts {

@@ -11,9 +11,9 @@ import {
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import { z } from 'zod'
-import type { Session } from '../session/session.ts'
+import type { Session } from '../../session/session.ts'
 import { ANSWER_OPTION, DECLINE_OPTION, questionContent } from '@sandlot/shared/chat/question'
-import type { PendingApproval } from '../session/approvals.ts'
+import type { PendingApproval } from '../../session/approvals.ts'
 
 /** Checked here, because the SDK does not. */
 const permissionAnswer = z.looseObject({
