@@ -11,7 +11,8 @@ import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import type { ServicesStore } from '@sandlot/storage/accounts/services'
 import { StorageError } from '@sandlot/storage/storage-error'
 import type { AgentLinkOptions } from './agent/agent-link.ts'
-import { Agents, type Replicas } from './agent/agents.ts'
+import { AgentReplicas, type Replicas } from './agent/agent-replicas.ts'
+import { type Agents, type AgentsOptions, OneAgent } from './agent/agents.ts'
 import type { ServiceConfig } from './config.ts'
 import { makeApp } from './http/app.ts'
 import { readinessOf } from './http/health-routes.ts'
@@ -197,15 +198,14 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const adopt = (): void => void adopting.run(() => adoptTeams({ accounts, agent, sockets, log }))
     // After the end of the link, which ends its requests.
     undo.push(() => adopting.idle())
-    const agent = new Agents({
-      at: isPostgres(config.sessions)
-        ? {
-            find: deps.replicas ?? (async () => (await sessions.reader()).replicas),
-            token: config.agentToken ?? (await ensureSecret(keysFolder, AGENT_TOKEN)),
-            otherwise: { url: config.agentUrl },
-          }
-        : { url: config.agentUrl },
-      personOf: async (sessionId) => (await (await sessions.reader()).getSession(sessionId))?.userId,
+    const place = { url: config.agentUrl }
+    const registry = isPostgres(config.sessions) && {
+      find: deps.replicas ?? (async () => (await sessions.reader()).replicas),
+      ownerOf: async (sessionId: string) => (await (await sessions.reader()).getSession(sessionId))?.userId,
+      token: config.agentToken ?? (await ensureSecret(keysFolder, AGENT_TOKEN)),
+      otherwise: place,
+    }
+    const agentOptions: AgentsOptions = {
       log,
       onSessionChanged: (change) => {
         publishChange(change)
@@ -216,7 +216,10 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
         if (connected && leads()) adopt()
       },
       pauses: deps.agentPauses,
-    })
+    }
+    const agent: Agents = registry
+      ? new AgentReplicas(registry, agentOptions)
+      : new OneAgent(place, agentOptions)
     undo.push(() => agent.close())
 
     const removals = new Removals({

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { errorBody } from '@sandlot/shared/account/api'
 import type { Replica } from '@sandlot/storage/replicas/replicas'
 import { expect, test } from 'vitest'
-import { Agents } from '../../src/agent/agents.ts'
+import { AgentReplicas } from '../../src/agent/agent-replicas.ts'
 import { makeLog } from '../../src/log.ts'
 import { addUser, waitFor } from '../support/harness.ts'
 import { useHarness } from '../support/use-harness.ts'
@@ -47,17 +47,14 @@ test('a link that a request finds is of everybody: what becomes of it is in no r
   )
   const away = { url: 'ws+unix:///nowhere.sock:/acp' }
   let list: Replica[] = []
-  const agents = new Agents({
-    at: {
-      find: async () => ({ list: async () => list, ownerOf: async () => undefined }),
-      token: undefined,
-      otherwise: away,
-    },
-    personOf: async () => undefined,
-    log,
-    onSessionChanged: () => undefined,
-    onConnected: () => undefined,
-  })
+  const registry = {
+    find: async () => ({ list: async () => list, ownerOf: async () => undefined }),
+    ownerOf: async () => undefined,
+    token: undefined,
+    otherwise: away,
+  }
+  const options = { log, onSessionChanged: () => undefined, onConnected: () => undefined }
+  const agents = new AgentReplicas(registry, options)
   await agents.lookAgain()
   list = [{ id: 'a', ...away, version: '1', draining: false, living: true, people: 0 }]
   await context.run('a request', () => agents.lookAgain())
