@@ -127,6 +127,23 @@ test('any text is judged: nothing throws, and the parts are bounded', () => {
   )
 })
 
+test('a command that only rules could stop is judged alike without being parsed where there are none', () => {
+  const elsewhere = {
+    id: 'r',
+    origin: 'user',
+    effect: 'deny',
+    match: { tool: 'another' },
+    createdAt: 0,
+  } as const
+  fc.assert(
+    fc.property(fc.constantFrom(...all), (command) => {
+      const asks = [{ kind: 'shell' as const, command }]
+      const request = { tool: 'run_shell_command', kind: 'execute' as const, readOnly: false, asks }
+      expect(judge(request, [], 'yolo')).toEqual(judge(request, [elsewhere], 'yolo'))
+    }),
+  )
+})
+
 test('what nests deeply or goes on for long is unknown, not slow', () => {
   const deep = [
     'echo $(',

@@ -3,6 +3,7 @@
  * `unknown` part, so that nothing is ever left out. Never throws, and bounded: what is too long or
  * too deep is unknown as a whole.
  */
+import { Recent } from '@sandlot/shared/async/recent'
 import { messageOf } from '@sandlot/shared/base/errors'
 import {
   type Assignment,
@@ -23,12 +24,17 @@ import { unwrap } from './wrappers.ts'
 /** Shown of a part. */
 const TEXT_CHARS = 300
 
+/** A call's command is asked about by its rules, again with its paths, and when it runs. */
+const known = new Recent<string, readonly ShellPart[]>()
+
 /** Every part of `command`, in no particular order. At least one, unless it is empty. */
-export function shellParts(command: string): ShellPart[] {
-  const reader = new Reader()
-  reader.script(command, 0, 'bash')
-  reader.end()
-  return reader.parts
+export function shellParts(command: string): readonly ShellPart[] {
+  return known.get(command, () => {
+    const reader = new Reader()
+    reader.script(command, 0, 'bash')
+    reader.end()
+    return reader.parts
+  })
 }
 
 /**
