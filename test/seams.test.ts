@@ -21,8 +21,8 @@ const EXCEPTIONS: Record<string, Record<string, string>> = {
     AgentConfig: SETTINGS,
     LoopContext: NARROWER,
     RunOptions: SETTINGS,
-    RunnerParts: NARROWER,
-    SessionParts: NARROWER,
+    RunnerParts: ROOT,
+    SessionParts: ROOT,
   },
   'packages/cli': { CliConfig: SETTINGS },
   'packages/sandbox': {

@@ -25,7 +25,7 @@ import { openTracing } from '../metrics/tracing.ts'
 import { followChanges } from '../replicas/follow-changes.ts'
 import { isElsewhere } from '../replicas/ownership.ts'
 import { SessionManager } from '../session/manager.ts'
-import type { SessionParts } from '../session/parts.ts'
+import type { SessionParts, UserParts } from '../session/parts.ts'
 import { Retention } from '../session/retention.ts'
 import { allowHost } from '../tools/allow-host.ts'
 import { endJobs } from '../tools/background/end-jobs.ts'
@@ -162,31 +162,37 @@ function sessionParts(config: AgentConfig, log: Log, leaving: AbortSignal, parts
   return {
     store,
     ownership,
-    rules,
-    secrets,
-    metrics: prompts,
     models,
-    system: SYSTEM_PROMPT,
-    tools: offeredToolsOf((...asked) => clientServers.toolsOf(...asked), offer),
-    instructions: instructionsOf(config, stores, sandboxes, log),
-    runCalls: parts.runCalls,
-    sandbox: (userId, signal, waiting) => sandboxQueue.acquire(userId, signal, waiting),
-    pollJobs: pollJobs(sandboxes),
-    portsOf: async (userId) => (await (await sandboxes.connected(userId))?.ports()) ?? [],
-    endJobs: endJobs(sandboxes),
-    isRemoved: (userId) => removals.has(userId),
-    teamsOf: (userId) => people.get(userId)?.teams,
-    membersOf: (teamId) => [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
-    externalAccess: parts.externalAccess,
-    resumeCounts: (promptId, userId) => replica?.countsResume(userId) ?? countsResume(lastEnd, promptId),
-    blockedAgent: (promptId) => isToBlame(lastEnd, promptId),
-    resumesAfter: (error) => replica?.resumesAfter(error) === true,
-    namesChats: true,
-    maxTurns: config.limits.everybody.maxTurns,
-    modeCeilingOf: (userId) => personal.of(userId).modeCeiling,
-    modelsOf: (userId) => personal.of(userId).models,
-    limitsOf: stores.limitsOf,
-    retry: RETRY_RULES,
+    prompts: { system: SYSTEM_PROMPT, retry: RETRY_RULES, namesChats: true },
+    calls: {
+      tools: offeredToolsOf((...asked) => clientServers.toolsOf(...asked), offer),
+      runCalls: parts.runCalls,
+      sandbox: (userId, signal, waiting) => sandboxQueue.acquire(userId, signal, waiting),
+      rules,
+      externalAccess: parts.externalAccess,
+      secrets,
+    },
+    users: {
+      instructions: instructionsOf(config, stores, sandboxes, log),
+      isRemoved: (userId) => removals.has(userId),
+      modeCeilingOf: (userId) => personal.of(userId).modeCeiling,
+      modelsOf: (userId) => personal.of(userId).models,
+      limitsOf: stores.limitsOf,
+      teamsOf: (userId) => people.get(userId)?.teams,
+      membersOf: (teamId) =>
+        [...people.all].flatMap(([id, { teams }]) => (teams.includes(teamId) ? [id] : [])),
+    },
+    jobs: {
+      poll: pollJobs(sandboxes),
+      portsOf: async (userId) => (await (await sandboxes.connected(userId))?.ports()) ?? [],
+      end: endJobs(sandboxes),
+    },
+    restarts: {
+      resumeCounts: (promptId, userId) => replica?.countsResume(userId) ?? countsResume(lastEnd, promptId),
+      blockedAgent: (promptId) => isToBlame(lastEnd, promptId),
+      resumesAfter: (error) => replica?.resumesAfter(error) === true,
+    },
+    metrics: prompts,
     promptQueue,
     leaving,
     now: Date.now,
@@ -199,7 +205,7 @@ function instructionsOf(
   { store, personal, rules }: AgentStores,
   sandboxes: PersonSandboxes,
   log: Log,
-): NonNullable<SessionParts['instructions']> {
+): UserParts['instructions'] {
   return (userId, sessionId) =>
     instructionsFor(userId, {
       deployment: config.instructions,

@@ -8,7 +8,7 @@ import type { AgentConfig } from '../config/config.ts'
 import type { Log } from '../log.ts'
 import { documentUrlOf } from '../mcp/oauth/client.ts'
 import { type Mcp, openMcp } from '../mcp/open-mcp.ts'
-import type { SessionParts } from '../session/parts.ts'
+import type { CallParts } from '../session/parts.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { AgentStores } from './stores.ts'
 import type { PersonSandboxes } from './person-sandboxes.ts'
@@ -54,12 +54,12 @@ export function openAgentMcp(
   })
 }
 
-/** See `SessionParts`. */
+/** See `CallParts`. */
 export function makeExternalAccess(
   config: AgentConfig,
   { network }: PersonSandboxes,
   mcp: Mcp,
-): NonNullable<SessionParts['externalAccess']> {
+): CallParts['externalAccess'] {
   return (sessionId, userId, held) =>
     !SANDBOX_BACKENDS[config.sandbox.backend].isolates
       ? 'keeps commands from nothing'

@@ -5,7 +5,7 @@ import type { AgentMetrics } from '../metrics/agent-metrics.ts'
 import type { ToolMetrics } from '../metrics/tool-metrics.ts'
 import type { Tracing } from '../metrics/tracing.ts'
 import type { SessionManager } from '../session/manager.ts'
-import type { SessionParts } from '../session/parts.ts'
+import type { CallParts } from '../session/parts.ts'
 import type { Retention } from '../session/retention.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { AgentStores } from './stores.ts'
@@ -19,8 +19,8 @@ export interface Running {
   builtin: readonly Tool[]
   mcp: Mcp
   clientServers: ClientServers
-  runCalls: SessionParts['runCalls']
-  externalAccess: NonNullable<SessionParts['externalAccess']>
+  runCalls: CallParts['runCalls']
+  externalAccess: CallParts['externalAccess']
   metrics: { tools: ToolMetrics; prompts: AgentMetrics; tracing: Tracing | undefined }
   promptQueue: PromptQueue
   manager: SessionManager

@@ -129,7 +129,7 @@ export async function* runPrompt(ctx: LoopContext): AsyncGenerator<EventGroup, v
  */
 async function* countResume(ctx: LoopContext): AsyncGenerator<EventGroup, 'go on' | 'given up'> {
   const log = ctx.log()
-  if (ctx.blockedAgent === true) {
+  if (ctx.blockedAgent) {
     yield* giveUp(ctx, BLOCKED_TEXT)
     return 'given up'
   }
@@ -290,7 +290,6 @@ async function* appendSteeringMessages(ctx: LoopContext): AsyncGenerator<EventGr
  */
 async function* reportFinishedJobs(ctx: LoopContext): AsyncGenerator<EventGroup, void> {
   const { pollJobs } = ctx
-  if (pollJobs === undefined) return
   // A sandbox that does not answer must not hold up a Stop.
   const signal = AbortSignal.any([ctx.signal, ctx.released])
   const poll: typeof pollJobs = (jobs) => orAborted(pollJobs(jobs), signal)

@@ -30,7 +30,7 @@ export interface LoopContext {
    */
   resumeCounts?: boolean
   /** A step of it blocked the process that ran it before, which was ended for that. */
-  blockedAgent?: boolean | undefined
+  blockedAgent: boolean
   /** Every settled event of the prompt's branch, in order, as stored. */
   log: () => readonly SessionEvent[]
   /** Shows a live event in this turn of the event loop, behind what was stored before it. */
@@ -49,8 +49,8 @@ export interface LoopContext {
   /** Their use, in all sessions. */
   spent?: Spent
   replays: ReplayStore
-  /** State of background commands of this session. Absent: unknown. */
-  pollJobs?: (jobs: readonly Job[]) => ReturnType<PollJobs>
+  /** State of background commands of this session, as far as known. */
+  pollJobs: (jobs: readonly Job[]) => ReturnType<PollJobs>
   retry: RetryRules
   /** The queue in which the prompt waits for its slot. Absent: it always has one. */
   slot?: PromptSlot | undefined

@@ -29,7 +29,7 @@ import { SYSTEM_PROMPT, WORKSPACE } from '../loop/system-prompt.ts'
 import { RETRY_RULES, type RetryRules } from '../loop/retry.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelTool } from '../model/model.ts'
 import { type HttpModelOptions, createHttpModel } from '../model/http-model.ts'
-import type { RunnerParts } from '../session/parts.ts'
+import { UNRESTRICTED, NO_JOBS, PLAIN_RESTARTS, type RunnerParts, UNKNOWN_ACCESS } from '../session/parts.ts'
 import { Session } from '../session/session.ts'
 import { createRegistry } from '../tools/registry.ts'
 import { SHUTDOWN } from '../tools/tool-error.ts'
@@ -204,22 +204,29 @@ function partsOf(options: RunOptions, store: MemoryStore, leaving: AbortSignal):
   return {
     store,
     models: { model, fallbacks },
-    system: options.system ?? SYSTEM_PROMPT,
-    tools: () => Promise.resolve(registry),
-    runCalls: (calls, context) => scheduler.run(calls, context),
-    sandbox: () =>
-      options.sandbox?.() ??
-      Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox here.')),
-    rules: new RuleRegistry(noRules, { deployment: [], remember: 'never', lastMs: undefined }, now),
-    maxTurns,
-    limitsOf: () => ({ maxTurns, budgets }),
-    // Undefined members have their defaults.
-    retry: {
-      attempts: retry.attempts ?? RETRY_RULES.attempts,
-      baseMs: retry.baseMs ?? RETRY_RULES.baseMs,
-      capMs: retry.capMs ?? RETRY_RULES.capMs,
-      longestWaitMs: retry.longestWaitMs ?? RETRY_RULES.longestWaitMs,
+    prompts: {
+      system: options.system ?? SYSTEM_PROMPT,
+      // Undefined members have their defaults.
+      retry: {
+        attempts: retry.attempts ?? RETRY_RULES.attempts,
+        baseMs: retry.baseMs ?? RETRY_RULES.baseMs,
+        capMs: retry.capMs ?? RETRY_RULES.capMs,
+        longestWaitMs: retry.longestWaitMs ?? RETRY_RULES.longestWaitMs,
+      },
+      namesChats: false,
     },
+    calls: {
+      tools: () => Promise.resolve(registry),
+      runCalls: (calls, context) => scheduler.run(calls, context),
+      sandbox: () =>
+        options.sandbox?.() ??
+        Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox here.')),
+      rules: new RuleRegistry(noRules, { deployment: [], remember: 'never', lastMs: undefined }, now),
+      externalAccess: () => UNKNOWN_ACCESS,
+    },
+    users: { ...UNRESTRICTED, limitsOf: () => ({ maxTurns, budgets }) },
+    jobs: NO_JOBS,
+    restarts: PLAIN_RESTARTS,
     leaving,
     now,
     log: options.warnings ?? { info: () => undefined, warn: () => undefined },

@@ -132,7 +132,10 @@ export class Answers {
       throw new SandlotError('bad_request', `The changed call does not fit: ${checked.problems.join('; ')}.`)
     const call = { callId: toolCallId, name, args: checked.args, tool }
     const at = { sessionId: id, promptId: running?.promptId ?? '' }
-    const { verdict, why } = await rulingOf({ call, by: undefined }, { userId, at, approvals, mode, parts })
+    const { verdict, why } = await rulingOf(
+      { call, by: undefined },
+      { userId, at, approvals, mode, parts: parts.calls },
+    )
     if (verdict === 'deny' || verdict === 'block')
       throw new SandlotError(
         'forbidden',
@@ -156,7 +159,7 @@ export class Answers {
     const { running, parts, userId, released, id, approvals } = this.#core
     const judged = running?.judged.get(toolCallId)
     if (judged !== undefined) return judged.call.tool
-    return (await parts.tools(userId, released, id)).getTool(approvals.nameOf(toolCallId))
+    return (await parts.calls.tools(userId, released, id)).getTool(approvals.nameOf(toolCallId))
   }
 
   /**
@@ -166,10 +169,10 @@ export class Answers {
   #userRules({ scope, rules }: Remembered): UserRule[] {
     const { parts, id } = this.#core
     if (scope === 'prompt') return []
-    if (scope === 'always') return rules.map((match) => parts.rules.make('allow', match))
+    if (scope === 'always') return rules.map((match) => parts.calls.rules.make('allow', match))
     return rules
       .filter(isAboutHost)
-      .map((match) => parts.rules.make('allow', match, { endsWith: { sessionId: id } }))
+      .map((match) => parts.calls.rules.make('allow', match, { endsWith: { sessionId: id } }))
   }
 
   /** The tool and the choice; of what the call was about only what a rule keeps. */
@@ -191,7 +194,7 @@ export class Answers {
     for (const { toolCallId } of approvals.pending()) {
       const judged = running.judged.get(toolCallId)
       if (judged === undefined) continue
-      const { verdict } = await rulingOf(judged, { userId, at, approvals, mode, parts })
+      const { verdict } = await rulingOf(judged, { userId, at, approvals, mode, parts: parts.calls })
       if (verdict === 'allow') await this.#store(toolCallId, { allowed: true, by: 'rule' })
     }
   }

@@ -38,8 +38,8 @@ export class BackgroundWatch {
   }
 
   #isWanted(): boolean {
-    const { parts, journal, released, deleted, log } = this.#core
-    if (parts.pollJobs === undefined || released.aborted || deleted || journal.readers === 0) return false
+    const { journal, released, deleted, log } = this.#core
+    if (released.aborted || deleted || journal.readers === 0) return false
     return openJobsOf(log).length > 0
   }
 
@@ -65,7 +65,7 @@ export class BackgroundWatch {
 
   async #checkPorts(): Promise<void> {
     const { parts, userId } = this.#core
-    if (parts.portsOf !== undefined) this.#show(await parts.portsOf(userId))
+    this.#show(await parts.jobs.portsOf(userId))
   }
 
   #show(ports: readonly number[]): void {
@@ -78,11 +78,11 @@ export class BackgroundWatch {
 
   async #checkJobs(): Promise<void> {
     const core = this.#core
-    const { pollJobs, now } = core.parts
-    if (pollJobs === undefined || core.running !== undefined) return
+    const { jobs: jobParts, now } = core.parts
+    if (core.running !== undefined) return
     const ended = takeEndedJobs({
       log: () => core.log,
-      poll: (jobs) => pollJobs(core.userId, jobs),
+      poll: (jobs) => jobParts.poll(core.userId, jobs),
       now,
     })
     for await (const group of ended) {

@@ -62,7 +62,7 @@ export class SessionCore {
     this.journal = journal
     this.approvals = approvals
     this.#changed = changed
-    this.modeCeiling = parts.modeCeilingOf?.(row.userId) ?? 'yolo'
+    this.modeCeiling = parts.users.modeCeilingOf(row.userId) ?? 'yolo'
     this.released = AbortSignal.any([parts.leaving, this.#lost.signal])
     const begun = row.unsavedEndAt === undefined ? undefined : unfinishedPrompt(journal.events)
     if (begun !== undefined) this.#showUnsaved(storeFailedEnd(begun.promptId, row.unsavedEndAt ?? 0))
@@ -132,7 +132,7 @@ export class SessionCore {
 
   /** The available models from the next prompt on. */
   get models(): Models {
-    return allowedModels(this.parts.models, this.parts.modelsOf?.(this.userId))
+    return allowedModels(this.parts.models, this.parts.users.modelsOf(this.userId))
   }
 
   /** The session's mode, bounded by the ceilings of its owner and of the running prompt. */
@@ -194,7 +194,7 @@ export class SessionCore {
     if (this.lost) return true
     const isLost = isNotOwner(error)
     if (isLost) this.parts.log.warn({ sessionId: this.id }, 'another agent has taken this session over')
-    if (this.parts.resumesAfter?.(error) !== true && !isLost) return false
+    if (!this.parts.restarts.resumesAfter(error) && !isLost) return false
     this.release()
     return true
   }

@@ -126,7 +126,7 @@ export class LoadedSessions {
     const session = await Session.load(row, this.#parts, (summary) => this.#changed(userId, summary))
     await this.#loaded(session)
     if (runningPromptId !== null)
-      await session.resumeUnfinished(this.#parts.resumeCounts?.(runningPromptId, userId))
+      await session.resumeUnfinished(this.#parts.restarts.resumeCounts(runningPromptId, userId))
     return session
   }
 

@@ -88,7 +88,7 @@ export class SessionManager {
     const { store, now, models: all } = this.#parts
     if (this.#isRemoved(userId)) throw new SandlotError('forbidden', 'This account was removed.')
     await this.#parts.ownership?.claim(userId)
-    const models = allowedModels(all, this.#parts.modelsOf?.(userId))
+    const models = allowedModels(all, this.#parts.users.modelsOf(userId))
     const choice = choose({ model: models.model.name }, chosen, models)
     const at = now()
     const isDefault = choice.model === all.model.name && choice.thoughtLevel === undefined
@@ -113,7 +113,7 @@ export class SessionManager {
     credentials: Readonly<Record<string, string>> = {},
     { cwd = WORKSPACE, mode = 'auto-edit', ...chosen }: Partial<Omit<NewSession, 'userId'>> = {},
   ): Promise<Session> {
-    const { secrets } = this.#parts
+    const { secrets } = this.#parts.calls
     const names = Object.keys(credentials)
     for (const name of names) {
       if (secrets === undefined || !secretName.safeParse(name).success)
@@ -229,7 +229,7 @@ export class SessionManager {
 
   /** The name, where this user's sessions may choose it. */
   allowedModel(userId: string, name: string | null | undefined): string | undefined {
-    const models = modelsOf(allowedModels(this.#parts.models, this.#parts.modelsOf?.(userId)))
+    const models = modelsOf(allowedModels(this.#parts.models, this.#parts.users.modelsOf(userId)))
     return models.find((model) => model.name === name)?.name
   }
 
@@ -335,7 +335,7 @@ export class SessionManager {
   }
 
   #isRemoved(userId: string): boolean {
-    return this.#parts.isRemoved?.(userId) === true
+    return this.#parts.users.isRemoved(userId)
   }
 }
 

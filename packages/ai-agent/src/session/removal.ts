@@ -15,12 +15,12 @@ import type { SessionShares } from './shares.ts'
 const AT_ONCE = 100
 
 export class SessionRemoval {
-  readonly #parts: Pick<SessionParts, 'store' | 'endJobs' | 'isRemoved' | 'log'>
+  readonly #parts: Pick<SessionParts, 'store' | 'jobs' | 'users' | 'log'>
   readonly #sessions: LoadedSessions
   readonly #shares: SessionShares
 
   constructor(
-    parts: Pick<SessionParts, 'store' | 'endJobs' | 'isRemoved' | 'log'>,
+    parts: Pick<SessionParts, 'store' | 'jobs' | 'users' | 'log'>,
     sessions: LoadedSessions,
     shares: SessionShares,
   ) {
@@ -113,9 +113,9 @@ export class SessionRemoval {
   async #endJobs({ id: sessionId, userId, log }: Session): Promise<void> {
     const jobs = openJobsOf(log)
     // The sandbox of a removed person goes, and must not be started for this.
-    if (jobs.length === 0 || this.#parts.isRemoved?.(userId) === true) return
+    if (jobs.length === 0 || this.#parts.users.isRemoved(userId)) return
     try {
-      await this.#parts.endJobs?.(userId, jobs)
+      await this.#parts.jobs.end(userId, jobs)
     } catch (error) {
       const fields = { sessionId, commands: jobs.map(({ command }) => command), error: messageOf(error) }
       this.#parts.log.warn(fields, 'background commands of a deleted session could not be ended')

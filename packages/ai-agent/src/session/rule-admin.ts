@@ -28,9 +28,9 @@ const DAYS = 30
 const DAY_MS = 86_400_000
 
 export class RuleAdmin {
-  readonly #parts: Pick<SessionParts, 'store' | 'rules' | 'externalAccess' | 'tools' | 'now'>
+  readonly #parts: Pick<SessionParts, 'store' | 'calls' | 'now'>
 
-  constructor(parts: Pick<SessionParts, 'store' | 'rules' | 'externalAccess' | 'tools' | 'now'>) {
+  constructor(parts: Pick<SessionParts, 'store' | 'calls' | 'now'>) {
     this.#parts = parts
   }
 
@@ -41,7 +41,7 @@ export class RuleAdmin {
     signal: AbortSignal,
     actor?: Pick<NewAudit, 'who' | 'from'>,
   ): Promise<RuleList | Rule | RulePreview | AskedReport | object> {
-    const { rules } = this.#parts
+    const { rules } = this.#parts.calls
     switch (ask.do) {
       case 'list': {
         const deployment = [...rules.configured, ...(await rules.everybodys())]
@@ -72,16 +72,13 @@ export class RuleAdmin {
   async #preview(userId: string, { effect, match }: NewRule, signal: AbortSignal): Promise<RulePreview> {
     const problem = matchProblem(match)
     if (problem !== undefined) throw new SandlotError('bad_request', `This rule ${problem}.`)
-    const candidate: Rule = { ...this.#parts.rules.make(effect, match), origin: 'user' }
+    const candidate: Rule = { ...this.#parts.calls.rules.make(effect, match), origin: 'user' }
     const calls = await this.#latestCalls(userId, signal)
-    const rules = await this.#parts.rules.of(userId)
-    const { externalAccess } = this.#parts
-    const judged = await preview(
-      candidate,
-      calls,
-      rules,
-      externalAccess && ((sessionId) => ({ externalAccess: externalAccess(sessionId, userId, rules) })),
-    )
+    const rules = await this.#parts.calls.rules.of(userId)
+    const { externalAccess } = this.#parts.calls
+    const judged = await preview(candidate, calls, rules, (sessionId) => ({
+      externalAccess: externalAccess(sessionId, userId, rules),
+    }))
     const changed = judged
       .filter(({ before, after }) => before !== after)
       .toSorted((a, b) => b.call.at - a.call.at)
@@ -93,7 +90,8 @@ export class RuleAdmin {
   }
 
   async #asked(userId: string): Promise<AskedReport> {
-    const { store, rules, now } = this.#parts
+    const { store, calls, now } = this.#parts
+    const { rules } = calls
     const since = now() - DAYS * DAY_MS
     const sessions = await store.asksSince(userId, since)
     const logs: SessionEvent[][] = []
@@ -104,8 +102,8 @@ export class RuleAdmin {
   }
 
   async #latestCalls(userId: string, signal: AbortSignal): Promise<PastCall[]> {
-    const { store, tools } = this.#parts
-    const registry = await tools(userId, signal)
+    const { store, calls: callParts } = this.#parts
+    const registry = await callParts.tools(userId, signal)
     const requestOf = (cwd: string, name: string, raw: unknown): CallRequest | undefined => {
       const folder = folderOfChat(cwd)
       const known = registry.getTool(name)

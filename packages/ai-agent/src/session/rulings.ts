@@ -4,7 +4,7 @@ import { judge } from '../approval/engine.ts'
 import { approvalOptions } from '../approval/options.ts'
 import { callRequest } from '../approval/request.ts'
 import type { Approvals } from './approvals.ts'
-import type { RunnerParts } from './parts.ts'
+import type { CallParts } from './parts.ts'
 import type { JudgedBy, Ruling, ToolCall } from '../tools/tool.ts'
 
 /**
@@ -18,15 +18,14 @@ export async function rulingOf(
     at: { sessionId: string; promptId: string }
     approvals: Approvals
     mode: Mode
-    parts: Pick<RunnerParts, 'rules' | 'externalAccess'>
+    parts: Pick<CallParts, 'rules' | 'externalAccess'>
   },
 ): Promise<Ruling> {
   const { userId, at, approvals, mode } = held
   const { rules, externalAccess } = held.parts
   const request = callRequest(call, by?.paths)
   const ruled = [...(await rules.of(userId, at)), ...approvals.rulesAt(at)]
-  const access =
-    externalAccess === undefined ? 'may reach a network' : externalAccess(at.sessionId, userId, ruled)
+  const access = externalAccess(at.sessionId, userId, ruled)
   const external = { externalAccess: access, lost: by?.lost }
   const judgement = judge(request, ruled, mode, external)
   return { ...judgement, options: approvalOptions(request, judgement, rules.remember) }

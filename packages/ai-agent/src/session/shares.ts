@@ -42,7 +42,7 @@ interface SessionChange {
 }
 
 export class SessionShares {
-  readonly #parts: Pick<SessionParts, 'store' | 'isRemoved' | 'teamsOf' | 'membersOf' | 'now' | 'log'>
+  readonly #parts: Pick<SessionParts, 'store' | 'users' | 'now' | 'log'>
   /** Only those in memory have readers. */
   readonly #sessions: Pick<LoadedSessions, 'peek' | 'all'>
   /** By session. */
@@ -52,7 +52,7 @@ export class SessionShares {
   readonly #listeners = new Set<LatestByKey<string, SessionChange>>()
 
   constructor(
-    parts: Pick<SessionParts, 'store' | 'isRemoved' | 'teamsOf' | 'membersOf' | 'now' | 'log'>,
+    parts: Pick<SessionParts, 'store' | 'users' | 'now' | 'log'>,
     sessions: Pick<LoadedSessions, 'peek' | 'all'>,
   ) {
     this.#parts = parts
@@ -87,16 +87,16 @@ export class SessionShares {
     by: Author | undefined,
     actor: Pick<NewAudit, 'who' | 'from'> | undefined,
   ): Promise<void> {
-    const { store, isRemoved, membersOf, now } = this.#parts
+    const { store, users, now } = this.#parts
     const { kind, targetId, expiresAt } = asked
     if (kind === 'person' && targetId === session.userId)
       throw new SandlotError('bad_request', 'This chat is yours: it need not be shared with you.')
-    if (kind === 'person' && isRemoved?.(targetId) === true)
+    if (kind === 'person' && users.isRemoved(targetId))
       throw new SandlotError('not_found', 'This person was removed.')
     if (expiresAt !== null && expiresAt <= now())
       throw new SandlotError('bad_request', 'The share would have ended already. Choose a later time.')
     const share = { ...asked, id: `sh_${randomText(20)}`, createdAt: now() }
-    const members = kind === 'person' ? [targetId] : (membersOf?.(targetId) ?? [])
+    const members = kind === 'person' ? [targetId] : users.membersOf(targetId)
     const userIds = members.filter((id) => id !== session.userId)
     const line = actor && ({ ...actor, what: 'shared', whom: { id: session.id }, after: asked } as const)
     await store.shares.put(session.id, share, session.userId, { userIds, about: by?.name ?? '' }, line)
@@ -105,11 +105,11 @@ export class SessionShares {
 
   /** Throws `bad_request` when one of these users does not see the session. */
   async requireSeen(session: Session, userIds: readonly string[]): Promise<void> {
-    const { store, teamsOf, isRemoved, now } = this.#parts
+    const { store, users, now } = this.#parts
     const shares = await store.shares.of(session.id)
     const isSeenBy = (id: string): boolean =>
       id === session.userId ||
-      (isRemoved?.(id) !== true && accessBy(shares, { id, teams: teamsOf?.(id) }, now()) !== undefined)
+      (!users.isRemoved(id) && accessBy(shares, { id, teams: users.teamsOf(id) }, now()) !== undefined)
     if (userIds.every(isSeenBy)) return
     throw new SandlotError(
       'bad_request',
@@ -211,8 +211,8 @@ export class SessionShares {
     const shares = await store.shares.of(session.id)
     const accessOf = ({ id, teams }: Actor): Access | undefined => {
       if (id === session.userId) return 'owner'
-      if (this.#parts.isRemoved?.(id) === true) return undefined
-      return accessBy(shares, { id, teams: this.#parts.teamsOf?.(id) ?? teams }, now())
+      if (this.#parts.users.isRemoved(id)) return undefined
+      return accessBy(shares, { id, teams: this.#parts.users.teamsOf(id) ?? teams }, now())
     }
     const { actors } = session
     const gone = actors.filter((actor) => accessOf(actor) === undefined)

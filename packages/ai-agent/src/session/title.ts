@@ -57,12 +57,12 @@ export async function nameChat(
   const { parts } = core
   const { promptId } = running
   const model = modelOfPrompt(core.log, promptId, parts.models)
-  if (parts.namesChats !== true || running.unattended || model.demo) return
+  if (!parts.prompts.namesChats || running.unattended || model.demo) return
   if (!hasFirstWords(core.log) || endedWell(core.log) !== 1) return
   const ctx = {
     promptId,
     log: () => core.log,
-    budgets: parts.limitsOf?.(running.chargedTo ?? core.userId).budgets,
+    budgets: parts.users.limitsOf(running.chargedTo ?? core.userId).budgets,
     spent,
     now: parts.now,
   }

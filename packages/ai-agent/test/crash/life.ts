@@ -8,7 +8,7 @@ import { isLive, isOutcome, sandlotEventOf } from '@sandlot/shared/chat/events'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import type { Model } from '../../src/model/model.ts'
-import type { SessionParts } from '../../src/session/parts.ts'
+import type { FlatParts } from '../support/agent-fixture.ts'
 
 export class Life {
   /** Names of the points it has passed. */
@@ -68,7 +68,7 @@ export class Life {
 const NEVER = new Promise<never>(() => undefined)
 
 /** Dependencies of sessions, for the time of this life. */
-export function mortal(parts: SessionParts, life: Life): SessionParts {
+export function mortal(parts: FlatParts, life: Life): FlatParts {
   const { runCalls, sandbox, models } = parts
   return {
     ...parts,

@@ -11,7 +11,7 @@ import {
 } from '../support/agent-fixture.ts'
 import { createHttpModel } from '../../src/model/http-model.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
-import type { SessionParts } from '../../src/session/parts.ts'
+import type { CallParts } from '../../src/session/parts.ts'
 import { type McpBench, openMcpBench, scripted } from './mcp-bench.ts'
 
 /** A PNG of one pixel. */
@@ -20,7 +20,7 @@ const DOT = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwA
 const say = (id: string, text: string) => ({ id, name: 'say', args: { text } })
 
 /** A core whose users have this bench's servers beside the echo tool. */
-function withServers(mcp: McpBench): { parts: Pick<SessionParts, 'tools'> } {
+function withServers(mcp: McpBench): { parts: Pick<CallParts, 'tools'> } {
   return {
     parts: { tools: (userId: string, signal: AbortSignal) => mcp.mcp.servers.toolsOf(userId, signal) },
   }

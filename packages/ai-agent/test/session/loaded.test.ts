@@ -3,9 +3,8 @@ import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { LoadedSessions } from '../../src/session/loaded.ts'
-import type { SessionParts } from '../../src/session/parts.ts'
 import type { Session } from '../../src/session/session.ts'
-import { AgentBench } from '../support/agent-fixture.ts'
+import { AgentBench, type FlatParts, sessionParts } from '../support/agent-fixture.ts'
 import { collected } from '../support/collect-garbage.ts'
 import { textAnswer } from '../support/fake-provider.ts'
 
@@ -20,10 +19,10 @@ const said = (text: string): SessionEvent => ({
 const nextRound = (): Promise<void> => sleep(5)
 
 async function loadedIn(bench: AgentBench, limits: ConstructorParameters<typeof LoadedSessions>[2]) {
-  let parts: SessionParts | undefined
+  let parts: FlatParts | undefined
   const core = await bench.core({ wrap: (made) => (parts = made) })
   if (parts === undefined) throw new Error('there are no parts')
-  const loaded = new LoadedSessions(parts, () => undefined, limits)
+  const loaded = new LoadedSessions(sessionParts(parts), () => undefined, limits)
   return {
     loaded,
     async load(id: string): Promise<Session> {

@@ -1,7 +1,7 @@
 import { metaOf } from '@sandlot/shared/chat/events'
 import { emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { describe, expect, test } from 'vitest'
-import type { SessionParts } from '../../src/session/parts.ts'
+import type { CallParts } from '../../src/session/parts.ts'
 import {
   AgentBench,
   ask,
@@ -515,7 +515,7 @@ describe('the manager', () => {
       await core.leave()
 
       // Answered, and the process has died before it went on.
-      const stuck: SessionParts['tools'] = (_user, signal) =>
+      const stuck: CallParts['tools'] = (_user, signal) =>
         new Promise((_resolve, reject) => signal.addEventListener('abort', reject))
       const answering = await bench.core({ parts: { tools: stuck } })
       const held = await answering.manager.get('u_ada', session.id)

@@ -5,9 +5,16 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { extent } from '../../../../test/campaign.ts'
 import type { Session } from '../../src/session/session.ts'
-import type { SessionParts } from '../../src/session/parts.ts'
 import { queuedMessages, unqueued } from '../../src/history/read-log.ts'
-import { AgentBench, happened, heldTool, newSession, openCore, whenIdle } from '../support/agent-fixture.ts'
+import {
+  AgentBench,
+  type FlatParts,
+  happened,
+  heldTool,
+  newSession,
+  openCore,
+  whenIdle,
+} from '../support/agent-fixture.ts'
 import { Life, during, mortal } from '../crash/life.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 
@@ -101,7 +108,7 @@ describe('a message that waits', () => {
     const taking = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
     await using bench = await AgentBench.start([slowCall, textAnswer('ok')])
-    const held = (parts: SessionParts): SessionParts => {
+    const held = (parts: FlatParts): FlatParts => {
       const { store } = parts
       const append: typeof store.append = async (id, events, ...more) => {
         if (events.some((event) => sandlotEventOf(event)?.type === 'message_unqueued')) {
@@ -156,7 +163,7 @@ const turns = async (count: number): Promise<void> => {
   for (let n = 0; n < count; n++) await turn()
 }
 
-function slowly(parts: SessionParts, writes: readonly number[]): SessionParts {
+function slowly(parts: FlatParts, writes: readonly number[]): FlatParts {
   const { store } = parts
   let written = 0
   const append: typeof store.append = async (...args) => {

@@ -23,7 +23,17 @@ import { SessionManager } from '../../src/session/manager.ts'
 import { RuleRegistry } from '../../src/approval/rule-registry.ts'
 import { ruleSettings } from '../../src/approval/config.ts'
 import type { Models } from '../../src/loop/model-choice.ts'
-import type { SessionParts } from '../../src/session/parts.ts'
+import {
+  UNRESTRICTED,
+  type CallParts,
+  NO_JOBS,
+  PLAIN_RESTARTS,
+  type SessionParts,
+  UNKNOWN_ACCESS,
+  type UserParts,
+} from '../../src/session/parts.ts'
+import type { EndJobs } from '../../src/tools/background/end-jobs.ts'
+import type { PollJobs } from '../../src/tools/background/ends.ts'
 import { SHUTDOWN } from '../../src/tools/tool-error.ts'
 import { defineTool, type Tool } from '../../src/tools/tool.ts'
 import { createRegistry } from '../../src/tools/registry.ts'
@@ -43,14 +53,26 @@ export interface Core {
   leave(): Promise<void>
 }
 
+/** The dependencies of a core, side by side, so that a test names the one that it changes. */
+export type FlatParts = CallParts &
+  UserParts &
+  SessionParts['restarts'] &
+  SessionParts['prompts'] &
+  Omit<SessionParts, 'calls' | 'users' | 'jobs' | 'restarts' | 'prompts'> & {
+    maxTurns: number
+    pollJobs: PollJobs
+    endJobs: EndJobs
+    portsOf: SessionParts['jobs']['portsOf']
+  }
+
 export interface CoreOptions {
   tools?: readonly Tool[]
-  parts?: Partial<SessionParts & Models>
+  parts?: Partial<FlatParts & Models>
   /** Everybody's rules, as in the configuration file. */
   rules?: RulesSection
   approvalTtlMs?: number
   /** The last word on what the sessions work with. */
-  wrap?: (parts: SessionParts) => SessionParts
+  wrap?: (parts: FlatParts) => FlatParts
 }
 
 /** A folder, a provider, and as many cores on them, one after another, as a test wants to start. */
@@ -105,7 +127,10 @@ export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
     warn: (fields, message) => void warnings.push({ fields, message }),
   }
   const { model, choices, fallbacks, ...others } = options.parts ?? {}
-  const parts: SessionParts = {
+  const { maxTurns = 20 } = others
+  const parts: FlatParts = {
+    ...UNRESTRICTED,
+    ...PLAIN_RESTARTS,
     store,
     rules: new RuleRegistry(store.rules, ruleSettings(options.rules), Date.now),
     models: {
@@ -118,14 +143,20 @@ export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
     runCalls: (calls, context) => scheduler.run(calls, context),
     sandbox: () =>
       Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox in this test.')),
-    maxTurns: 20,
+    externalAccess: () => UNKNOWN_ACCESS,
+    maxTurns,
+    limitsOf: () => ({ maxTurns }),
+    pollJobs: NO_JOBS.poll,
+    endJobs: NO_JOBS.end,
+    portsOf: NO_JOBS.portsOf,
+    namesChats: false,
     retry: { attempts: 4, baseMs: 1, capMs: 4, longestWaitMs: 50 },
     leaving: leaving.signal,
     now: Date.now,
     log,
     ...others,
   }
-  const manager = new SessionManager(options.wrap?.(parts) ?? parts)
+  const manager = new SessionManager(sessionParts(options.wrap?.(parts) ?? parts))
   let left = false
   const leave = async (): Promise<void> => {
     if (left) return
@@ -135,6 +166,17 @@ export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
     await store.close()
   }
   return { provider, store, manager, warnings, leave }
+}
+
+export function sessionParts(parts: FlatParts): SessionParts {
+  return {
+    ...parts,
+    prompts: parts,
+    calls: parts,
+    users: parts,
+    jobs: { poll: parts.pollJobs, end: parts.endJobs, portsOf: parts.portsOf },
+    restarts: parts,
+  }
 }
 
 export async function newSession(core: Core, mode: Mode = 'yolo'): Promise<Session> {

@@ -5,8 +5,15 @@ import { builtinTools } from '../../src/tools/builtin/index.ts'
 import { endJobs } from '../../src/tools/background/end-jobs.ts'
 import { pollJobs } from '../../src/tools/background/ends.ts'
 import { jobsOf } from '../../src/tools/background/jobs.ts'
-import type { SessionParts } from '../../src/session/parts.ts'
-import { AgentBench, type Core, ask, happened, newSession, whenEvent } from '../support/agent-fixture.ts'
+import {
+  AgentBench,
+  type FlatParts,
+  type Core,
+  ask,
+  happened,
+  newSession,
+  whenEvent,
+} from '../support/agent-fixture.ts'
 import { textAnswer, toolCalls } from '../support/fake-provider.ts'
 import { useSandboxes } from './use-sandboxes.ts'
 
@@ -24,7 +31,7 @@ async function known(): Promise<Map<string, string>> {
 }
 const commandsOf = (log: Parameters<typeof jobsOf>[0]) => jobsOf(log).map(({ command }) => command)
 
-async function coreOn(bench: AgentBench, parts: Partial<SessionParts> = {}): Promise<Core> {
+async function coreOn(bench: AgentBench, parts: Partial<FlatParts> = {}): Promise<Core> {
   return bench.core({
     tools: builtinTools(),
     parts: {

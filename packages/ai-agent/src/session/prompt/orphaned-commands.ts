@@ -39,7 +39,7 @@ export async function cancelOrphanedCommands(core: SessionCore, group: EventGrou
   if (attempts.length === 0) return
   try {
     const patience = AbortSignal.any([core.released, AbortSignal.timeout(PATIENCE_MS)])
-    const sandbox = await core.parts.sandbox(core.userId, patience)
+    const sandbox = await core.parts.calls.sandbox(core.userId, patience)
     const known = await sandbox.commands()
     for (const { promptId, turn, callId, n, boot } of attempts) {
       const id = commandId({ sessionId: core.id, promptId, turn, callId, attempt: n })

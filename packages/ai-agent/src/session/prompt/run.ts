@@ -65,7 +65,7 @@ export class PromptRun {
     this.listeners = listeners
     this.signal = AbortSignal.any([running.stop.signal, core.released])
     this.folder = folderOfChat(core.cwd)
-    this.limits = { maxTurns: core.parts.maxTurns }
+    this.limits = core.parts.users.limitsOf(this.person)
   }
 
   get promptId(): string {
@@ -98,22 +98,22 @@ export class PromptRun {
 
   #loopContext(): LoopContext {
     const { core, running, promptId } = this
-    const { log, pollJobs, ...parts } = core.parts
+    const { log, prompts, calls, jobs, ...parts } = core.parts
     return {
       ...this.limits,
       ...this.#models(),
       promptId,
       resumed: this.resumed,
       resumeCounts: this.resumeCounts,
-      blockedAgent: parts.blockedAgent?.(promptId),
-      system: systemPrompt(parts.system, this.tools.listTools(), this.folder),
+      blockedAgent: parts.restarts.blockedAgent(promptId),
+      system: systemPrompt(prompts.system, this.tools.listTools(), this.folder),
       tools: this.tools.modelTools(),
       slot: this.slot,
       spent: this.spent,
-      retry: parts.retry,
-      runCalls: parts.runCalls,
+      retry: prompts.retry,
+      runCalls: calls.runCalls,
       batchContext: (turn) => this.#batchContext(turn),
-      pollJobs: pollJobs && ((jobs) => pollJobs(core.userId, jobs)),
+      pollJobs: (open) => jobs.poll(core.userId, open),
       log: () => branchOf(core.log),
       show: (event) => core.journal.show(event),
       caughtUp: () => core.journal.caughtUp(),
@@ -143,7 +143,8 @@ export class PromptRun {
   #batchContext(turn: number): BatchContext {
     const { core, running, promptId } = this
     const { id: sessionId, userId, approvals } = core
-    const { store, secrets, now, log } = core.parts
+    const { store, calls, now, log } = core.parts
+    const { secrets } = calls
     return {
       ids: { sessionId, userId, promptId, turn, folder: this.folder },
       tools: this.tools,
@@ -155,10 +156,7 @@ export class PromptRun {
         judge: (call, by) => {
           running.judged.set(call.callId, { call, by })
           const at = { sessionId, promptId }
-          return rulingOf(
-            { call, by },
-            { userId, at, approvals, mode: core.effectiveMode, parts: core.parts },
-          )
+          return rulingOf({ call, by }, { userId, at, approvals, mode: core.effectiveMode, parts: calls })
         },
       },
       before: callsBefore(core.log),
@@ -176,7 +174,7 @@ export class PromptRun {
   /** The user's sandbox; the time that it has no room is shown. */
   async #sandbox(turn: number, signal: AbortSignal, readOnly: boolean): ReturnType<BatchContext['sandbox']> {
     const { core, promptId } = this
-    const acquired = await core.parts.sandbox(core.userId, signal, (wait) => {
+    const acquired = await core.parts.calls.sandbox(core.userId, signal, (wait) => {
       const event = { type: 'line_waited', ...wait } as const
       core.journal.show(makeSandlotEvent(event, { promptId, turn, live: true }, core.parts.now()))
     })

@@ -40,7 +40,7 @@ const turn: StartStep = {
 
 const budgets: StartStep = {
   start(run) {
-    run.limits = { ...run.limits, ...run.core.parts.limitsOf?.(run.person) }
+    run.limits = run.core.parts.users.limitsOf(run.person)
   },
 }
 
@@ -50,7 +50,7 @@ const instructions: StartStep = {
       promptId,
       resumed,
       log: branchOf(core.log),
-      ask: async () => (await core.parts.instructions?.(core.userId, core.id)) ?? { text: '' },
+      ask: () => core.parts.users.instructions(core.userId, core.id),
       store: (events) => core.inTurn(() => core.store(events)),
       now: core.parts.now,
     }),
@@ -60,7 +60,7 @@ const instructions: StartStep = {
 const tools: StartStep = {
   async start(run) {
     const { core, folder, signal } = run
-    const registry = await core.parts.tools(core.userId, signal, core.id)
+    const registry = await core.parts.calls.tools(core.userId, signal, core.id)
     run.tools = folder === undefined ? registry : toolsIn(folder, registry)
     const note = leftOutNote(core.log, registry, run.promptId, core.parts.now())
     if (note !== undefined && !core.released.aborted) await core.inTurn(() => core.store([note]))
