@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { namesFor } from '../packages/cli/src/processes/child-env.ts'
 import { nodeEnvironment } from './config.ts'
-import { settingsReference } from './configuration-docs.ts'
+import { isPassedByCompose, NOT_BY_COMPOSE } from './configuration-docs.ts'
 import { read, ROOT } from './source-files.ts'
 
 const run = promisify(execFile)
@@ -31,24 +31,16 @@ interface Service {
 }
 
 const FILE = 'docker/compose.yaml'
+const CHILDREN = ['engine-gate', 'ai-agent', 'service', 'backup'] as const
+/** Values that compose itself sets, in place of the operator’s. Undefined: the gate’s file has it. */
+const OF_COMPOSE: Record<string, Record<string, string | undefined>> = {
+  'ai-agent': { SANDLOT_DEPLOYMENT: undefined, SANDLOT_SESSIONS_DB_MODE: '0640', NODE_USE_ENV_PROXY: '1' },
+  service: { NODE_USE_ENV_PROXY: '1' },
+  backup: { SANDLOT_BACKUP_DIR: '/backups' },
+}
 /** A folder of the host, at the same place inside; Debian's docker-compose has no `:+`. */
 const KEYS = '${SANDLOT_KEYS_DIR:-/dev/null}:${SANDLOT_KEYS_DIR:-/no-keys}'
 
-/** Settings of a process that compose does not pass on, and why. */
-const NOT_PASSED: Record<string, string> = {
-  SANDLOT_DATA: 'the folder of each process in the volume "data"',
-  SANDLOT_SESSIONS_DB: 'in that volume',
-  SANDLOT_SESSIONS_DB_MODE: 'the service is of the agent’s group',
-  SANDLOT_AGENT_URL: 'the agent’s socket in that volume',
-  SANDLOT_REPLICA: 'the name of the container',
-  SANDLOT_SANDBOX: 'no other backend works in a container',
-  SANDLOT_DEPLOYMENT: 'set for the gate; the agent reads the gate’s file',
-  SANDLOT_WEB_DIST: 'in the image',
-  HOST: 'PORT is published on loopback by compose',
-  DOCKER_HOST: 'the gate’s socket',
-}
-/** On a cluster the chart does what this file does. */
-const isOfCluster = (setting: string): boolean => setting.startsWith('SANDLOT_KUBERNETES_')
 const compose = parse(read(FILE).text, { merge: true }) as {
   name?: string
   version: string
@@ -149,24 +141,15 @@ describe('the composed deployment', () => {
     expect(compose.services['postgres']).not.toHaveProperty('environment')
   })
 
-  test.each(['ai-agent', 'service'] as const)('%s gets every setting that is documented for it', (name) => {
-    const documented = [...settingsReference().matchAll(/^- `([A-Z_]+)`: /gm)].map(([, each = '']) => each)
-    const own = namesFor(name).filter(
-      (each) => documented.includes(each) && NOT_PASSED[each] === undefined && !isOfCluster(each),
-    )
-    expect(own).toContain('SANDLOT_KEYS_DIR')
-    const passed = named(name).environment ?? {}
-    expect(own.filter((each) => !passed[each]?.startsWith(`\${${each}:-`))).toEqual([])
-  })
-
-  test('each exception is one, and the folder of keys is where it is said to be', () => {
-    const own = new Set([...namesFor('ai-agent'), ...namesFor('service')])
-    const stale = Object.keys(NOT_PASSED).filter(
-      (each) =>
-        !own.has(each) ||
-        ['ai-agent', 'service'].every((name) => named(name).environment?.[each]?.startsWith('${')),
+  test('each variable that is not passed on has a reason that holds', () => {
+    const own = new Set(CHILDREN.flatMap(namesFor))
+    const stale = Object.keys(NOT_BY_COMPOSE).filter(
+      (each) => !own.has(each) || CHILDREN.every((name) => named(name).environment?.[each]?.startsWith('${')),
     )
     expect(stale).toEqual([])
+  })
+
+  test('the folder of keys is where it is said to be', () => {
     const withKeys = services.filter(([, { volumes }]) => volumes?.includes(KEYS))
     expect(withKeys.map(([name]) => name)).toEqual(['prepare-data', 'ai-agent', 'service', 'backup'])
     expect(named('prepare-data')).toMatchObject({
@@ -295,31 +278,51 @@ test('the sandbox image is made again after a change of anything that its Docker
   expect(missing, 'add them to content_hash in docker/build-images.sh').toEqual([])
 })
 
+/** Members with these names. */
+function pick(all: Record<string, string> = {}, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)))
+}
+
 /** The composer that this machine has: the plugin, or Debian's older program. */
 const composer = [['docker', 'compose'], ['docker-compose']].find(
   ([command = '', ...args]) => spawnSync(command, [...args, 'version'], { stdio: 'ignore' }).status === 0,
 )
 
-test.skipIf(composer === undefined)('compose itself reads the file (skipped without docker compose)', () => {
-  const [command = '', ...args] = composer ?? []
-  const env = { ...nodeEnvironment(), SANDLOT_KEYS_DIR: '/srv/keys', SANDLOT_TOTAL_COST_PER_MONTH: '100' }
-  const shown = execFileSync(command, [...args, '-f', FILE, 'config'], { cwd: ROOT, encoding: 'utf8', env })
-  const read = parse(shown) as { services: Record<string, Service> }
-  expect(read.services['ai-agent']?.environment).toMatchObject({
-    SANDLOT_KEYS_DIR: '/srv/keys',
-    SANDLOT_TOTAL_COST_PER_MONTH: '100',
-  })
-  expect(JSON.stringify(read.services['service']?.volumes)).toContain('/srv/keys')
-  expect(Object.keys(read.services).toSorted()).toEqual([
-    'ai-agent',
-    'backup',
-    'engine-gate',
-    'postgres',
-    'prepare-data',
-    'prepare-database',
-    'sandbox-full-image',
-    'sandbox-image',
-    'service',
-    'tls',
-  ])
-})
+test.skipIf(composer === undefined)(
+  'compose itself gives every variable to its processes and to no other (skipped without docker compose)',
+  () => {
+    const [command = '', ...args] = composer ?? []
+    const all = [...new Set(CHILDREN.flatMap(namesFor).filter(isPassedByCompose))]
+    const values: Record<string, string> = {
+      ...Object.fromEntries(all.map((name) => [name, `/srv/${name}`])),
+      PORT: '8002',
+    }
+    const shown = execFileSync(command, [...args, '-f', FILE, 'config'], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      env: { ...nodeEnvironment(), ...values },
+    })
+    const read = parse(shown) as { services: Record<string, Service> }
+    for (const child of CHILDREN) {
+      const own = namesFor(child)
+      const expected = all.filter((name) => own.includes(name)).map((name) => [name, values[name]])
+      expect(pick(read.services[child]?.environment, all)).toEqual({
+        ...Object.fromEntries(expected),
+        ...OF_COMPOSE[child],
+      })
+    }
+    expect(JSON.stringify(read.services['service']?.volumes)).toContain('/srv/SANDLOT_KEYS_DIR')
+    expect(Object.keys(read.services).toSorted()).toEqual([
+      'ai-agent',
+      'backup',
+      'engine-gate',
+      'postgres',
+      'prepare-data',
+      'prepare-database',
+      'sandbox-full-image',
+      'sandbox-image',
+      'service',
+      'tls',
+    ])
+  },
+)

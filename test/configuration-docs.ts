@@ -1,22 +1,6 @@
-/** Generates the documentation of settings from one list; a test fails when a file is out of date. */
-import { CONFIG_NAMES } from '@sandlot/shared/config/names'
-
-/** Settings with conventional names, which `CONFIG_NAMES` does not list. */
-const CONVENTIONAL: Record<string, string> = {
-  OPENAI_MODEL: 'name of the model; without it the demo model answers',
-  OPENAI_API_KEY: 'its key; may be empty for a local server',
-  OPENAI_BASE_URL: 'any OpenAI-compatible endpoint (default: OpenAI’s)',
-  HOST: 'address to listen on (default 127.0.0.1)',
-  PORT: 'port to listen on (default 8002)',
-  DATABASE_URL: 'PostgreSQL for chats and accounts, instead of files in SANDLOT_DATA (docs/postgresql.md)',
-  LOG_LEVEL: 'trace | debug | info | warn | error (default info)',
-  DOCKER_HOST:
-    'the engine that runs the sandboxes (default: the local one, installed and started if missing)',
-  OTEL_EXPORTER_OTLP_ENDPOINT:
-    'where to send spans by OTLP over HTTP, like http://127.0.0.1:4318 (default: none; docs/watching.md)',
-  OTEL_EXPORTER_OTLP_HEADERS: 'headers for it: authorization=Bearer%20…',
-  OTEL_SERVICE_NAME: 'name of this Sandlot in spans (default sandlot)',
-}
+/** Generates documentation and compose blocks from settings; a test fails when a file is out of date. */
+import { settingMeaning, SETTINGS } from '@sandlot/shared/config/settings'
+import { type ChildName, namesFor } from '../packages/cli/src/processes/child-env.ts'
 
 /** The dozen that most deployments set, for the README; `docs/settings.md` has all. */
 const COMMON = new Set([
@@ -34,14 +18,48 @@ const COMMON = new Set([
   'SANDLOT_SANDBOX_MEMORY_MB',
 ])
 
-/** Not for people who run Sandlot. */
-const INTERNAL = /^SANDLOT_(TEST_|(ENV_FILE_NAMES|OTHER_SETTINGS)$)/
-
 function settings(): [string, string][] {
-  return [
-    ...Object.entries(CONVENTIONAL),
-    ...Object.entries(CONFIG_NAMES).filter(([name]) => !INTERNAL.test(name)),
-  ]
+  return Object.entries(SETTINGS).flatMap(([name, { internal }]): [string, string][] =>
+    internal === true ? [] : [[name, settingMeaning(name) ?? '']],
+  )
+}
+
+/** Variables that compose does not pass on by their names, and why. */
+export const NOT_BY_COMPOSE: Record<string, string> = {
+  SANDLOT_DATA: 'the folder of each process in the volume "data"',
+  SANDLOT_SESSIONS_DB: 'in that volume',
+  SANDLOT_AGENT_URL: 'the agent’s socket in that volume',
+  SANDLOT_REPLICA: 'the name of the container',
+  SANDLOT_SANDBOX: 'no other backend works in a container',
+  SANDLOT_WEB_DIST: 'in the image',
+  HOST: 'PORT is published on loopback by compose',
+  DOCKER_HOST: 'the gate’s socket',
+  DOCKER_CERT_PATH: 'the engine is reached by its socket',
+  DOCKER_TLS_VERIFY: 'the engine is reached by its socket',
+}
+
+/** True for a variable that compose passes on to this process. */
+export function isPassedByCompose(name: string): boolean {
+  // On a cluster the chart does what compose does.
+  const isOfCluster = /^(SANDLOT_)?KUBE/.test(name)
+  return !(name in NOT_BY_COMPOSE) && !isOfCluster && SETTINGS[name]?.internal !== true
+}
+
+/**
+ * `compose.yaml` with the variables of each process rewritten: those that lines above the marker in
+ * its block do not set.
+ */
+export function withVariables(compose: string): string {
+  const block =
+    /^( {4}environment:\n((?: {6}.*\n)*?)) {6}# variables of ([\w-]+):.*\n[^]*?^ {6}# \/variables\n/gm
+  return compose.replaceAll(block, (_, head: string, own: string, child: ChildName) => {
+    const set = new Set([...own.matchAll(/^ {6}(\w+):/gm)].map(([, name = '']) => name))
+    const lines = namesFor(child)
+      .filter((name) => isPassedByCompose(name) && !set.has(name) && !set.has(`${name}_FILE`))
+      .map((name) => `      ${name}: '\${${name}:-}'\n`)
+    const opening = `      # variables of ${child}: written by test/write-docs.ts\n`
+    return `${head}${opening}${lines.join('')}      # /variables\n`
+  })
 }
 
 /** Names with their meanings, as a list. */

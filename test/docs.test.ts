@@ -1,18 +1,20 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
-import { envExample, settingsReference, withSettings } from './configuration-docs.ts'
+import { envExample, settingsReference, withSettings, withVariables } from './configuration-docs.ts'
 import { alertRules, grafanaDashboard, withMetrics } from './observability-docs.ts'
 import { read, repositoryFiles, ROOT } from './source-files.ts'
 import { toolReference } from './tool-docs.ts'
 
 const HOW = 'Run: node --conditions=sandlot-source test/write-docs.ts'
 
-test('docs/settings.md and .env.example list every setting, the README the common ones', () => {
+test('docs/settings.md and .env.example list every setting, the README the common ones, compose those of each process', () => {
   const readme = read('README.md').text
   expect(withSettings(readme), HOW).toBe(readme)
   expect(read('docs/settings.md').text, HOW).toBe(settingsReference())
   expect(read('.env.example').text, HOW).toBe(envExample())
+  const compose = read('docker/compose.yaml').text
+  expect(withVariables(compose), HOW).toBe(compose)
 })
 
 test('the reference of the tools is that of the tools', () => {

@@ -52,7 +52,7 @@ export function weigh(
       'functions over 60 lines': longFunctions,
       'comment lines in dialect, %': lines === 0 ? 0 : Math.round((dialect / lines) * 1000) / 10,
       'headers that begin with What, Who, How …': first.filter((line) => FIRST_WORD.test(line)).length,
-      settings: countIn(files, 'packages/shared/src/config/names.ts', /^ {2}[A-Z][A-Z_]+:/gm),
+      settings: countIn(files, 'docs/settings.md', /^- `SANDLOT_\w+`:/gm),
       routes: countIn(files, 'test/key-scopes.test.ts', /^ {2}'(?:GET|POST|PUT|PATCH|DELETE|ALL) \/[^']*'/gm),
       tables: new Set(
         sources.flatMap(({ text }) => [...text.matchAll(/\.createTable\('(\w+)'/g)].map(([, name]) => name)),

@@ -1,7 +1,7 @@
 /** Write the generated files: `node --conditions=sandlot-source test/write-docs.ts` after a change of settings, tools or metrics. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { envExample, settingsReference, withSettings } from './configuration-docs.ts'
+import { envExample, settingsReference, withSettings, withVariables } from './configuration-docs.ts'
 import { alertRules, grafanaDashboard, withMetrics } from './observability-docs.ts'
 import { ROOT } from './source-files.ts'
 import { toolReference } from './tool-docs.ts'
@@ -11,6 +11,7 @@ function rewrite(path: string, write: (text: string) => string): void {
 }
 
 rewrite('README.md', withSettings)
+rewrite('docker/compose.yaml', withVariables)
 rewrite('docs/watching.md', withMetrics)
 writeFileSync(join(ROOT, 'docs/settings.md'), settingsReference())
 writeFileSync(join(ROOT, '.env.example'), envExample())

@@ -3,41 +3,15 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
-import { kubernetesVariables, readKubernetes } from '@sandlot/sandbox/backends/kubernetes/settings'
-import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-settings'
+import { readKubernetes } from '@sandlot/sandbox/backends/kubernetes/settings'
+import { readLimits } from '@sandlot/sandbox/controller/limit-settings'
 import { sandboxImages } from '@sandlot/sandbox/controller/images'
-import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
-import { databaseUrl } from '@sandlot/shared/config/database-url'
-import {
-  imageProblem,
-  SANDBOX_BACKEND_NAMES,
-  type SandboxBackendName,
-} from '@sandlot/shared/config/sandbox-backends'
+import { ConfigError, type Environment, readConfig, settingSchema } from '@sandlot/shared/config'
+import type { SettingValues } from '@sandlot/shared/config/settings'
+import { imageProblem, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
 import { z } from 'zod'
 import type { OpenWorkspaces } from './backup.ts'
 import type { PostgresPlace } from './pg-process.ts'
-
-const SHORTEST_PASSPHRASE = 8
-
-const variables = z.object({
-  SANDLOT_DATA: z.string().default('./.sandlot'),
-  SANDLOT_KEYS_DIR: z.string().optional(),
-  DATABASE_URL: databaseUrl,
-  SANDLOT_BACKUP_DIR: z.string().optional(),
-  SANDLOT_BACKUP_PASSPHRASE: z
-    .string()
-    .min(SHORTEST_PASSPHRASE, `must have at least ${SHORTEST_PASSPHRASE} characters`)
-    .optional(),
-  SANDLOT_BACKUP_EVERY_HOURS: wholeNumber(0, 8_760).default(0),
-  SANDLOT_BACKUP_KEEP: wholeNumber(1, 10_000).default(7),
-  SANDLOT_SANDBOX: z.enum(SANDBOX_BACKEND_NAMES).default('docker'),
-  SANDLOT_SANDBOX_IMAGE: z.string().optional(),
-  ...limitVariables(wholeNumber),
-  ...kubernetesVariables(wholeNumber),
-  DOCKER_HOST: z.string().optional(),
-  DOCKER_CERT_PATH: z.string().optional(),
-  DOCKER_TLS_VERIFY: z.string().optional(),
-})
 
 interface BackupConfig {
   data: string
@@ -57,7 +31,7 @@ interface BackupConfig {
 
 /** @throws ConfigError with every problem at once. */
 export function readBackupConfig(env: Environment = process.env): BackupConfig {
-  const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
+  const read = readConfig(settingSchema('backup'), env, (path) => readFileSync(path, 'utf8'))
   const problems: string[] = []
   const workspaces = WORKSPACES[read.SANDLOT_SANDBOX](read, problems, env)
   if (problems.length > 0) throw new ConfigError(problems)
@@ -80,10 +54,10 @@ export function readBackupConfig(env: Environment = process.env): BackupConfig {
 /** One for each line of `SANDBOX_BACKENDS`; undefined where workspaces are in the data folder. */
 const WORKSPACES: Record<
   SandboxBackendName,
-  (read: z.output<typeof variables>, problems: string[], env: Environment) => OpenWorkspaces | undefined
+  (read: SettingValues<'backup'>, problems: string[], env: Environment) => OpenWorkspaces | undefined
 > = {
-  docker(read, problems) {
-    const tls = readEngineTls(read, problems)
+  docker(read, problems, env) {
+    const tls = readEngineTls(env, problems)
     const { image: copyImage } = sandboxImages(read.SANDLOT_SANDBOX_IMAGE)
     return async (deployment) =>
       createDockerBackend({ deployment, dockerHost: read.DOCKER_HOST, tls, copyImage }).inventory

@@ -4,42 +4,14 @@ import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 import type { EngineTls } from '@sandlot/sandbox/backends/docker/connection'
 import { type EngineTlsVariables, readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
-import {
-  ConfigError,
-  type Environment,
-  flag,
-  readConfig,
-  settingRows,
-  wholeNumber,
-} from '@sandlot/shared/config'
-import {
-  SANDBOX_BACKEND_NAMES,
-  testBackendProblem,
-  type SandboxBackendName,
-} from '@sandlot/shared/config/sandbox-backends'
+import { ConfigError, type Environment, readConfig, settingRows, settingSchema } from '@sandlot/shared/config'
+import { settingNames } from '@sandlot/shared/config/settings'
+import { testBackendProblem, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
 import type { OtherSettings } from '@sandlot/shared/admin/configuration'
-import { z } from 'zod'
 import { namesFor } from './processes/child-env.ts'
 
 /** The checkout of this launcher. */
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '')
-
-const schema = z.object({
-  SANDLOT_DATA: z.string().default('.sandlot'),
-  SANDLOT_KEYS_DIR: z.string().optional(),
-  HOST: z.string().default('127.0.0.1'),
-  PORT: wholeNumber(1, 65_535).default(8002),
-  DOCKER_HOST: z.string().optional(),
-  DOCKER_CERT_PATH: z.string().optional(),
-  DOCKER_TLS_VERIFY: z.string().optional(),
-  SANDLOT_SANDBOX: z.enum(SANDBOX_BACKEND_NAMES).default('docker'),
-  SANDLOT_SANDBOX_IMAGE: z.string().optional(),
-  SANDLOT_BACKUP_EVERY_HOURS: wholeNumber(0, 8_760).default(0),
-  SANDLOT_BACKUP_PASSPHRASE: z.string().optional(),
-  SANDLOT_API_KEY: z.string().min(1).optional(),
-  SANDLOT_TEST_SEED: wholeNumber(0, 2 ** 31 - 1).optional(),
-  SANDLOT_TEST_LOCAL_PROCESS: flag.default(false),
-})
 
 /** Settings of the launcher. Each process reads its own. */
 export interface CliConfig {
@@ -77,9 +49,11 @@ export interface CliConfig {
  * @throws ConfigError naming every problem, unknown settings included.
  */
 export function parseCliConfig(environment: Environment, root: string = ROOT): CliConfig {
-  const values = readConfig(schema, environment, (path) => readFileSync(path, 'utf8'))
+  const values = readConfig(settingSchema('launcher'), environment, (path) => readFileSync(path, 'utf8'))
   const problem = testBackendProblem(values.SANDLOT_SANDBOX, values.SANDLOT_TEST_LOCAL_PROCESS)
   if (problem !== undefined) throw new ConfigError([problem])
+  // Only the service alone takes any free port: the launcher has to find it.
+  if (values.PORT === 0) throw new ConfigError(['PORT: must be at least 1'])
   const data = resolve(root, values.SANDLOT_DATA)
   const given = values.SANDLOT_KEYS_DIR === undefined ? undefined : resolve(root, values.SANDLOT_KEYS_DIR)
   const keys = given ?? join(data, 'keys')
@@ -91,8 +65,8 @@ export function parseCliConfig(environment: Environment, root: string = ROOT): C
     port: values.PORT,
     dockerHost: values.DOCKER_HOST,
     tls: {
-      DOCKER_CERT_PATH: values.DOCKER_CERT_PATH,
-      DOCKER_TLS_VERIFY: values.DOCKER_TLS_VERIFY,
+      DOCKER_CERT_PATH: environment['DOCKER_CERT_PATH'],
+      DOCKER_TLS_VERIFY: environment['DOCKER_TLS_VERIFY'],
     },
     backend: values.SANDLOT_SANDBOX,
     sandboxImage: values.SANDLOT_SANDBOX_IMAGE,
@@ -139,14 +113,16 @@ export function loadCliConfig(): CliConfig {
 /** Settings that neither the service nor the agent reads, for the configuration page. */
 export function otherSettings(environment: Environment): OtherSettings {
   const shown = new Set([...namesFor('service'), ...namesFor('ai-agent')])
-  const rows = (names: readonly string[]): OtherSettings[number]['settings'] =>
-    settingRows(z.object(Object.fromEntries(names.map((name) => [name, z.string().optional()]))), environment)
-  // DOCKER_HOST of the agent is the gate's address.
-  const gates = namesFor('engine-gate').filter((name) => name === 'DOCKER_HOST' || !shown.has(name))
-  const backups = namesFor('backup').filter((name) => !shown.has(name) && !gates.includes(name))
+  const rows = (names: readonly string[]): OtherSettings[number]['settings'] => {
+    const own = names.filter((name) => !shown.has(name))
+    for (const name of own) shown.add(name)
+    return settingRows(own, environment)
+  }
+  // The agent's is the gate's address.
+  shown.delete('DOCKER_HOST')
   return [
-    { process: 'engine-gate', settings: rows(gates) },
-    { process: 'backup', settings: rows(backups) },
-    { process: 'launcher', settings: rows(['SANDLOT_APT_MIRROR', 'SANDLOT_BUILD_NETWORK']) },
+    { process: 'engine-gate', settings: rows(namesFor('engine-gate')) },
+    { process: 'backup', settings: rows(namesFor('backup')) },
+    { process: 'launcher', settings: rows(settingNames('launcher')) },
   ]
 }

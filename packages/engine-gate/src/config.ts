@@ -1,40 +1,16 @@
 /** Settings of the gate. The only file here that reads the environment. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { ConfigError, type Environment, readConfig, settingSchema } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { SandboxLimits } from '@sandlot/sandbox/backend'
 import { type EngineAddress, parseDockerHost } from '@sandlot/sandbox/backends/docker/connection'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
 import { sandboxImages } from '@sandlot/sandbox/controller/images'
-import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-settings'
-import { isDeploymentId } from '@sandlot/sandbox/names'
-import { z } from 'zod'
+import { readLimits } from '@sandlot/sandbox/controller/limit-settings'
 
 /** Longest path of a Unix socket, in bytes, without the terminating zero. */
 const SOCKET_PATH_BYTES = 107
-
-// ai-agent's SANDLOT_SANDBOX_* settings are its upper limits here.
-const variables = z.object({
-  DOCKER_HOST: z.string().optional(),
-  DOCKER_CERT_PATH: z.string().optional(),
-  DOCKER_TLS_VERIFY: z.string().optional(),
-  SANDLOT_DATA: z.string().default('./.sandlot'),
-  SANDLOT_DEPLOYMENT: z
-    .string()
-    .refine(isDeploymentId, 'must be lower-case letters, digits and dashes, at most 40')
-    .optional(),
-  SANDLOT_ENGINE_MAX_CONTAINERS: wholeNumber(1, 100_000).default(1_000),
-  SANDLOT_ENGINE_MAX_VOLUMES: wholeNumber(1, 1_000_000).default(10_000),
-  SANDLOT_SANDBOX_IMAGE: z
-    .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,255}$/, 'must be the name of an image')
-    .optional(),
-  ...limitVariables(wholeNumber),
-  SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
-  SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
-  SANDLOT_SANDBOX_DEBUG_USERS: z.string().optional(),
-})
 
 interface GateConfig {
   /** The gate's socket, in a folder of its own. */
@@ -49,20 +25,20 @@ interface GateConfig {
   runtime: string | undefined
   /** The debug profile is granted per user; the gate does not know users. */
   debug: boolean
-  /** Upper limits of a sandbox. */
+  /** Upper limits of a sandbox, from the settings by which ai-agent requests one. */
   limits: SandboxLimits
   most: { containers: number; volumes: number }
 }
 
 /** @throws ConfigError with every problem at once. */
 export function readGateConfig(env: Environment = process.env): GateConfig {
-  const read = readConfig(variables, env, (path) => readFileSync(path, 'utf8'))
+  const read = readConfig(settingSchema('engine-gate'), env, (path) => readFileSync(path, 'utf8'))
   const problems: string[] = []
   const folder = join(resolve(read.SANDLOT_DATA), 'run', 'engine')
   const socket = join(folder, 'docker.sock')
   if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES)
     problems.push(`SANDLOT_DATA: too long; ${socket} may have ${SOCKET_PATH_BYTES} bytes`)
-  const engine = readEngine(read, problems)
+  const engine = readEngine(read.DOCKER_HOST, env, problems)
   const limits = readLimits(read, problems)
   if (problems.length > 0 || engine === undefined) throw new ConfigError(problems)
   return {
@@ -83,12 +59,13 @@ export function readGateConfig(env: Environment = process.env): GateConfig {
 
 /** The engine's address, with the docker command's own settings for TLS. */
 function readEngine(
-  read: Pick<z.infer<typeof variables>, 'DOCKER_HOST' | 'DOCKER_CERT_PATH' | 'DOCKER_TLS_VERIFY'>,
+  dockerHost: string | undefined,
+  env: Environment,
   problems: string[],
 ): EngineAddress | undefined {
-  const tls = readEngineTls(read, problems)
+  const tls = readEngineTls(env, problems)
   try {
-    return parseDockerHost(read.DOCKER_HOST, tls)
+    return parseDockerHost(dockerHost, tls)
   } catch (error) {
     problems.push(messageOf(error))
     return undefined

@@ -2,15 +2,14 @@
 import { readFileSync } from 'node:fs'
 import type { BlockList } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
-import { ConfigError, readConfig, settingRows, wholeNumber } from '@sandlot/shared/config'
-import { databaseUrl } from '@sandlot/shared/config/database-url'
-import { agentToken } from '@sandlot/shared/config/agent-token'
+import { ConfigError, readConfig, settingRows, settingSchema } from '@sandlot/shared/config'
+import { settingNames } from '@sandlot/shared/config/settings'
 import type { Environment } from '@sandlot/shared/config'
 import { readKeysFolder } from '@sandlot/shared/node/secret-file'
 import { type OtherSettings, type SettingRow, otherSettings } from '@sandlot/shared/admin/configuration'
 import { BACKUP_STATUS_FILE } from '@sandlot/shared/admin/backup-status'
 import { type OidcProviderConfig, readOidcProviders } from '@sandlot/shared/account/oidc-config'
-import { type LocalSignIn, localSignIn } from '@sandlot/shared/account/sign-in-api'
+import type { LocalSignIn } from '@sandlot/shared/account/sign-in-api'
 import { z } from 'zod'
 import { trustedProxies, trustedProxyNames } from './auth/trusted-proxies.ts'
 import type { MailSettings } from './notifications/mail.ts'
@@ -72,35 +71,18 @@ const sender = z
     }),
   )
 
-const variables = z.object({
-  HOST: z.string().default('127.0.0.1'),
-  PORT: wholeNumber(0, 65_535).default(8002),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  SANDLOT_DATA: z.string().default('./.sandlot'),
-  SANDLOT_KEYS_DIR: z.string().optional(),
-  DATABASE_URL: databaseUrl,
+/** Entries of a list with commas between. */
+const list = z
+  .string()
+  .default('')
+  .transform((text) => text.split(',').map((entry) => entry.trim()))
+  .transform((entries) => entries.filter((entry) => entry !== ''))
+
+/** Values with a form of their own, beyond what a row of the settings says. */
+const variables = settingSchema('service').extend({
   SANDLOT_PUBLIC_URL: httpUrl.optional(),
-  SANDLOT_PREVIEW_HOST: z
-    .string()
-    .regex(
-      /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/,
-      'must be a host name like preview.chat.example.org, below which each preview has a name of its own',
-    )
-    .optional(),
-  SANDLOT_ALLOWED_ORIGINS: z
-    .string()
-    .default('')
-    .transform((list) => list.split(',').map((origin) => origin.trim()))
-    .transform((list) => list.filter((origin) => origin !== ''))
-    .pipe(z.array(httpUrl)),
+  SANDLOT_ALLOWED_ORIGINS: list.pipe(z.array(httpUrl)),
   SANDLOT_TRUSTED_PROXIES: trustedProxyNames,
-  SANDLOT_AGENT_URL: z
-    .string()
-    .regex(/^(ws|wss|ws\+unix):/, 'must be ws://…, wss://… or ws+unix:///path/agent.sock:/acp')
-    .optional(),
-  SANDLOT_AGENT_TOKEN: agentToken,
-  SANDLOT_SESSIONS_DB: z.string().optional(),
-  SANDLOT_WEB_DIST: z.string().optional(),
   SANDLOT_OIDC: z
     .string()
     .optional()
@@ -111,20 +93,11 @@ const variables = z.object({
       for (const message of read.problems) context.addIssue({ code: 'custom', message })
       return z.NEVER
     }),
-  SANDLOT_LOCAL_SIGN_IN: localSignIn.default('all'),
-  SANDLOT_METRICS_TOKEN: z.string().min(16, 'must have at least 16 characters').optional(),
   SANDLOT_SMTP_URL: smtpUrl.optional(),
   SANDLOT_MAIL_FROM: sender.optional(),
-  SANDLOT_ALERT_EMAIL: z
-    .string()
-    .default('')
-    .transform((list) => list.split(',').map((address) => address.trim()))
-    .transform((list) => [...new Set(list.filter((address) => address !== ''))])
+  SANDLOT_ALERT_EMAIL: list
+    .transform((addresses) => [...new Set(addresses)])
     .pipe(z.array(z.email('must be addresses like ops@example.org, with commas between'))),
-  SANDLOT_ALERT_WEBHOOK: z
-    .url({ protocol: /^https?$/, error: 'must be an http(s) address like https://hooks.example.org/sandlot' })
-    .transform((url) => new URL(url))
-    .optional(),
 })
 
 export interface ServiceConfig {
@@ -200,11 +173,11 @@ export function readServiceConfig(env: Environment = process.env): ServiceConfig
     webDist: resolve(read.SANDLOT_WEB_DIST ?? join(import.meta.dirname, '../../web/dist')),
     metricsToken: read.SANDLOT_METRICS_TOKEN,
     mail: smtp === undefined || from === undefined ? undefined : { ...smtp, from },
-    alerts: { email, webhook },
+    alerts: { email, webhook: webhook === undefined ? undefined : new URL(webhook) },
     providers: read.SANDLOT_OIDC,
     localSignIn: read.SANDLOT_LOCAL_SIGN_IN,
-    settings: settingRows(variables, env),
-    otherSettings: readOthers(env['SANDLOT_OTHER_SETTINGS']),
+    settings: settingRows(settingNames('service'), env),
+    otherSettings: readOthers(read.SANDLOT_OTHER_SETTINGS),
   }
 }
 

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
-import { ConfigError, flag, readConfig, wholeNumber } from '../src/config.ts'
-import { CONFIG_NAMES, nearest, unknownConfigNames } from '../src/config/names.ts'
+import { ConfigError, readConfig, settingSchema } from '../src/config.ts'
+import { nearest, settingNameProblems } from '../src/config/names.ts'
+import { PROCESSES } from '../src/config/setting.ts'
+import { SETTINGS } from '../src/config/settings.ts'
 
-const schema = z.object({
-  SANDLOT_MAX_CONCURRENT_TOOLS: wholeNumber(1, 10).default(10),
-  SANDLOT_TOOLS_ENABLED: flag.default(true),
-  OPENAI_API_KEY: z.string().optional(),
+const schema = settingSchema('ai-agent').pick({
+  SANDLOT_MAX_CONCURRENT_TOOLS: true,
+  SANDLOT_TOOLS_ENABLED: true,
+  OPENAI_API_KEY: true,
 })
 const noFiles = (path: string): string => {
   throw new Error(`no such file: ${path}`)
@@ -47,10 +48,33 @@ describe('configuration', () => {
   })
 
   test('knows its own names and their _FILE forms', () => {
-    expect(
-      unknownConfigNames(Object.fromEntries(Object.keys(CONFIG_NAMES).map((name) => [name, 'x']))),
-    ).toEqual([])
-    expect(unknownConfigNames({ SANDLOT_METRICS_TOKEN_FILE: 'x', HOME: '/' })).toEqual([])
+    const all = Object.keys(SETTINGS).flatMap((name) => [name, `${name}_FILE`])
+    expect(settingNameProblems(Object.fromEntries(all.map((name) => [name, 'x'])))).toEqual([])
     expect(nearest('completely_different', ['run_shell_command'])).toBeUndefined()
   })
+
+  test('refuses in .env what Sandlot sets itself', () => {
+    const read = (names: string) => () => readConfig(schema, { SANDLOT_ENV_FILE_NAMES: names }, noFiles)
+    expect(read('PORT,SANDLOT_OTHER_SETTINGS')).toThrow(/SANDLOT_OTHER_SETTINGS: .* remove it from \.env/)
+    expect(read('PORT,SANDLOT_MAX_TURNS_FILE')).not.toThrow()
+  })
+
+  test.each(PROCESSES)('%s starts with each default, written out as well', (process) => {
+    const defaults = Object.entries(SETTINGS).flatMap(([name, { default: preset }]) =>
+      preset === undefined ? [] : [[name, preset]],
+    )
+    const all = settingSchema(process)
+    expect(readConfig(all, Object.fromEntries(defaults), noFiles)).toEqual(readConfig(all, {}, noFiles))
+  })
+
+  test.each([
+    ['SANDLOT_SANDBOX_POOL', '101', /SANDLOT_SANDBOX_POOL: must be .*auto \| 0–100/],
+    ['SANDLOT_SANDBOX_CPUS', 'two', /must be a number like 2 or 0\.5/],
+    ['SANDLOT_MAX_COST', '0,5', /must be a number like 5 or 0\.50/],
+    ['SANDLOT_PUBLIC_URL', 'chat.example.org', /must be an address like https:/],
+    ['SANDLOT_REPLICA', 'A', /must be lower-case/],
+    ['SANDLOT_SANDBOX_NETWORK', 'all', /SANDLOT_SANDBOX_NETWORK: .*none \| egress; what commands may reach/],
+  ])('%s=%s is refused with what it may be', (name, value, problem) =>
+    expect(() => readConfig(settingSchema('ai-agent'), { [name]: value }, noFiles)).toThrow(problem),
+  )
 })

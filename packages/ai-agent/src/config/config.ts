@@ -2,124 +2,43 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { readKeysFolder } from '@sandlot/shared/node/secret-file'
-import {
-  type Environment,
-  ConfigError,
-  flag,
-  readConfig,
-  settingRows,
-  wholeNumber,
-} from '@sandlot/shared/config'
-import { databaseUrl } from '@sandlot/shared/config/database-url'
+import { type Environment, ConfigError, readConfig, settingRows, settingSchema } from '@sandlot/shared/config'
+import { type SettingValues, settingNames } from '@sandlot/shared/config/settings'
 import { nearest } from '@sandlot/shared/config/names'
-import { type Mode, mode } from '@sandlot/shared/chat/mode'
+import type { Mode } from '@sandlot/shared/chat/mode'
 import type { SettingRow } from '@sandlot/shared/admin/configuration'
 import { PERSON_TOOLS } from '@sandlot/shared/account/agent-settings'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
 import { readEngineTls } from '@sandlot/sandbox/backends/docker/tls-settings'
-import { kubernetesVariables, readKubernetes } from '@sandlot/sandbox/backends/kubernetes/settings'
+import { readKubernetes } from '@sandlot/sandbox/backends/kubernetes/settings'
 import { type SandboxImages, sandboxImages } from '@sandlot/sandbox/controller/images'
-import { readLimits, limitVariables as sandboxVariables } from '@sandlot/sandbox/controller/limit-settings'
+import { readLimits } from '@sandlot/sandbox/controller/limit-settings'
 import type { HostOptions } from '@sandlot/sandbox/controller/host-guard'
 import {
   imageProblem,
-  SANDBOX_BACKEND_NAMES,
   SANDBOX_BACKENDS,
   testBackendProblem,
   type SandboxBackendName,
 } from '@sandlot/shared/config/sandbox-backends'
-import { z } from 'zod'
 import { type ConfigFile, readConfigFile, sectionRows } from './file.ts'
-import { type LimitSettings, budgetVariables, limitsCost, readBudgets } from '../limits/settings.ts'
-import { type ModelsSettings, modelVariables, readModels, unpriced } from '../model/settings.ts'
+import { type LimitSettings, limitsCost, readBudgets } from '../limits/settings.ts'
+import { type ModelsSettings, readModels, unpriced } from '../model/settings.ts'
 import { operatorFiles } from './folder.ts'
 import { type ServerSpec, readServerSpecs } from '../mcp/server-spec.ts'
-import { type AgentAddress, type AgentListen, listenVariables, readListen } from './listen.ts'
+import { type AgentAddress, type AgentListen, readListen } from './listen.ts'
 import { type UnavailableServer, shippedServers } from '../mcp/shipped-servers.ts'
 import { type DeploymentInstructions, readInstructions } from './instructions.ts'
 import { normalKey } from '../people/person-key.ts'
 import { unknownToolProblems } from './tool-offer.ts'
-import { type ResultLimits, DEFAULT_RESULT_LIMITS } from '../tools/output/truncate-output.ts'
+import type { ResultLimits } from '../tools/output/truncate-output.ts'
 import { type NetworkConfig, readNetwork } from './network.ts'
 
 const MiB = 1024 * 1024
 
-/** Settings for the limits of one sandbox, and of all on one host. */
-const limitVariables = {
-  ...sandboxVariables(wholeNumber),
-  SANDLOT_HOST_PROMPTS: wholeNumber(0, 100_000).default(0),
-  SANDLOT_HOST_SANDBOXES: wholeNumber(0, 100_000).default(0),
-  SANDLOT_HOST_MEMORY_MB: wholeNumber(0, 1024 * 1024 * 1024).default(0),
-  SANDLOT_HOST_DISK_FREE_MB: wholeNumber(0, 1024 * 1024 * 1024).default(2048),
-  SANDLOT_HOST_FILES_FREE: wholeNumber(0, 2 ** 40).default(10_000),
-}
 /** Longest path of a Unix socket, in bytes, without the terminating zero. */
 const SOCKET_PATH_BYTES = 107
 
-const variables = z.object({
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-  OPENAI_BASE_URL: z
-    .url({ protocol: /^https?$/, error: 'must be an address like https://api.example.org/v1' })
-    .optional(),
-  OPENAI_API_KEY: z.string().optional(),
-  OPENAI_MODEL: z.string().optional(),
-  OTEL_EXPORTER_OTLP_ENDPOINT: z
-    .url({ protocol: /^https?$/, error: 'must be an address like http://127.0.0.1:4318' })
-    .optional(),
-  OTEL_EXPORTER_OTLP_HEADERS: z.string().optional(),
-  OTEL_SERVICE_NAME: z.string().default('sandlot'),
-  DOCKER_HOST: z.string().optional(),
-  DOCKER_CERT_PATH: z.string().optional(),
-  DOCKER_TLS_VERIFY: z.string().optional(),
-  PORT: z.string().default('8002'),
-  SANDLOT_PUBLIC_URL: z
-    .url({ protocol: /^https?$/, error: 'must be an address like https://chat.example.org' })
-    .optional(),
-  SANDLOT_DATA: z.string().default('./.sandlot'),
-  SANDLOT_KEYS_DIR: z.string().optional(),
-  DATABASE_URL: databaseUrl,
-  SANDLOT_REPLICA: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and dashes, at most 40')
-    .optional(),
-  ...listenVariables,
-  SANDLOT_CONFIG: z.string().optional(),
-  SANDLOT_SESSIONS_DB_MODE: z.enum(['0600', '0640']).default('0600'),
-  SANDLOT_DEPLOYMENT: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be lower-case letters, digits and dashes, at most 40')
-    .optional(),
-  SANDLOT_DEFAULT_MODE: mode.default('auto-edit'),
-  SANDLOT_TOOLS_ENABLED: flag.default(true),
-  SANDLOT_BUILTIN_TOOLS: z.string().optional(),
-  SANDLOT_TOOL_TIMEOUT_MS: wholeNumber(1_000, 300_000).default(10_000),
-  SANDLOT_MAX_CONCURRENT_TOOLS: wholeNumber(1, 10).default(10),
-  ...budgetVariables,
-  ...modelVariables,
-  SANDLOT_RESULT_CHARS: wholeNumber(1_000, 200_000).default(DEFAULT_RESULT_LIMITS.chars),
-  SANDLOT_RESULT_LINES: wholeNumber(10, 20_000).default(DEFAULT_RESULT_LIMITS.lines),
-  SANDLOT_OUTPUT_LIMIT: wholeNumber(1, 2 ** 40).default(256 * MiB),
-  SANDLOT_STORE_MB: wholeNumber(1, 1024 * 1024 * 1024).default(4096),
-  SANDLOT_APPROVAL_TTL: wholeNumber(1, 365 * 86_400).default(86_400),
-  SANDLOT_SANDBOX: z.enum(SANDBOX_BACKEND_NAMES).default('docker'),
-  SANDLOT_TEST_LOCAL_PROCESS: flag.default(false),
-  SANDLOT_SANDBOX_IMAGE: z.string().optional(),
-  ...limitVariables,
-  SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
-  ...kubernetesVariables(wholeNumber),
-  SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
-  SANDLOT_SANDBOX_DEBUG_USERS: z.string().optional(),
-  SANDLOT_SANDBOX_POOL: z
-    .union([z.literal('auto'), wholeNumber(0, 100)], 'must be auto, or a number 0–100')
-    .default('auto'),
-  SANDLOT_SANDBOX_PAUSE_AFTER_MS: wholeNumber(0, 86_400_000).default(60_000),
-  SANDLOT_SANDBOX_STOP_AFTER_MS: wholeNumber(0, 7 * 86_400_000).default(1_800_000),
-  SANDLOT_SANDBOX_NETWORK: z.enum(['none', 'egress']).default('none'),
-  SANDLOT_EGRESS_ALLOW: z.string().optional(),
-  SANDLOT_EGRESS_CREDENTIALS: z.string().optional(),
-  SANDLOT_EGRESS_CONNECTIONS: wholeNumber(1, 4_096).optional(),
-  SANDLOT_EGRESS_MB_PER_HOUR: wholeNumber(1, 16 * 1024 * 1024).optional(),
-})
+const variables = settingSchema('ai-agent')
 
 interface SandboxConfig {
   backend: SandboxBackendName
@@ -227,7 +146,7 @@ export function readAgentConfig(
   if (refused !== undefined) problems.push(refused)
   problems.push(...manyHostsProblems(read, env))
   const listen = readListen(read, problems)
-  const tls = readEngineTls(read, problems)
+  const tls = readEngineTls(env, problems)
   const allToolNames = [...toolNames, ...PERSON_TOOLS]
   const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, allToolNames, problems)
   const limits = readLimits(read, problems)
@@ -264,10 +183,7 @@ export function readAgentConfig(
     tracing: endpoint === undefined ? undefined : { endpoint, serviceName: read.OTEL_SERVICE_NAME },
     publicUrl: read.SANDLOT_PUBLIC_URL ?? `http://127.0.0.1:${read.PORT}`,
     file,
-    settings: [
-      ...settingRows(variables.omit({ SANDLOT_TEST_LOCAL_PROCESS: true }), env, beside),
-      ...sectionRows(file, configFile),
-    ],
+    settings: [...settingRows(settingNames('ai-agent'), env, beside), ...sectionRows(file, configFile)],
     instructions,
     ownEnvironment: Object.fromEntries(
       OWN_ENVIRONMENT.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
@@ -281,7 +197,7 @@ export function readAgentConfig(
   }
 }
 
-type Read = ReturnType<typeof readConfig<typeof variables>>
+type Read = SettingValues<'ai-agent'>
 
 function unnamedModelProblems(read: Read): string[] {
   const { OPENAI_MODEL: name, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = read
@@ -432,7 +348,7 @@ function manyHostsProblems({ SANDLOT_SANDBOX: name, ...read }: Read, env: Enviro
 }
 
 /** Limits of the host. 0 in a setting is none. */
-function readHost(read: z.output<typeof variables>): HostOptions {
+function readHost(read: Read): HostOptions {
   const sandboxes = read.SANDLOT_HOST_SANDBOXES === 0 ? {} : { sandboxes: read.SANDLOT_HOST_SANDBOXES }
   if (SANDBOX_BACKENDS[read.SANDLOT_SANDBOX].manyHosts) return sandboxes
   return {

@@ -8,16 +8,11 @@ import { join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { Environment } from '@sandlot/shared/config'
 import { messageOf } from '@sandlot/shared/base/errors'
+import { SETTINGS } from '@sandlot/shared/config/settings'
 
 const CONFIG_FILE = 'sandlot.json'
 const ENV_FILE = 'agent.env'
 
-/**
- * Read by other processes as well, which do not read the file: set for this one alone they would
- * contradict.
- */
-const NOT_FOR_ONE_PROCESS =
-  /^(HOST|PORT|LOG_LEVEL|DATABASE_URL|DOCKER_\w+|SANDLOT_(AGENT_TOKEN|KEYS_DIR|DATA|CONFIG|DEFAULT_MODE|PUBLIC_URL|DEPLOYMENT|SANDBOX_(IMAGE|MEMORY_MB|CPUS|PIDS|TMP_MB|DISK_MB|OPEN_FILES|RUNTIME|PROFILE|DEBUG_USERS)))(_FILE)?$/
 /** Read when the process begins, before any file of ours. */
 const TOO_LATE = /^(https?_proxy|no_proxy|NODE_.+)$/i
 
@@ -62,9 +57,19 @@ function withFile(env: Environment, path: string, problems: string[]): Environme
   }
   const merged = { ...env }
   for (const [name, value] of Object.entries(added)) {
-    if (NOT_FOR_ONE_PROCESS.test(name) || TOO_LATE.test(name))
+    if (!isForOneProcess(name) || TOO_LATE.test(name))
       problems.push(`${path}: ${name} cannot be set here; set it in the environment of all processes (.env)`)
     else if (merged[name] === undefined || merged[name] === '') merged[name] = value
   }
   return merged
+}
+
+/**
+ * False for a setting of other processes, which do not read the file: set for this one alone it
+ * would contradict.
+ */
+function isForOneProcess(name: string): boolean {
+  const plain = name.replace(/_FILE$/, '')
+  if (plain === 'SANDLOT_CONFIG' || plain.startsWith('DOCKER_')) return false
+  return (SETTINGS[plain]?.processes ?? []).every((process) => process === 'ai-agent')
 }

@@ -1,7 +1,5 @@
 /** The address on which the agent listens for services on other hosts. */
 import { hostname } from 'node:os'
-import { agentToken } from '@sandlot/shared/config/agent-token'
-import { z } from 'zod'
 
 export interface AgentListen {
   host: string
@@ -16,17 +14,6 @@ export interface AgentListen {
 export interface AgentAddress {
   url: string
   certificate?: string
-}
-
-const place = z
-  .string()
-  .regex(/^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):\d{1,5}$/, 'must be host:port, like 0.0.0.0:7443')
-  .optional()
-
-export const listenVariables = {
-  SANDLOT_AGENT_LISTEN: place,
-  SANDLOT_AGENT_ADVERTISE: place,
-  SANDLOT_AGENT_TOKEN: agentToken,
 }
 
 const ANY_ADDRESS = new Set(['0.0.0.0', '[::]'])

@@ -2,48 +2,12 @@
  * Settings of budgets for everybody, from the environment; the section `limits` of the
  * configuration file is read once (`settingsSeeds`).
  */
-import { wholeNumber } from '@sandlot/shared/config'
+import type { SettingValues } from '@sandlot/shared/config/settings'
 import { type AgentLimits, type TeamLimits, agentLimits } from '@sandlot/shared/account/agent-settings'
 import { z } from 'zod'
 import { byPerson } from '../people/person-key.ts'
 import type { Budgets } from './budgets.ts'
 import type { BudgetsTogether, Period, PeriodBudgets } from './period-budgets.ts'
-
-const dollars = z
-  .string()
-  .regex(/^\d+(\.\d+)?$/, 'must be an amount like 5 or 0.50')
-  .transform(Number)
-
-/** 0: no limit. */
-export const budgetVariables = {
-  SANDLOT_MAX_TURNS: wholeNumber(1, 1_000).default(100),
-  SANDLOT_MAX_CALLS: wholeNumber(0, 1_000_000).default(0),
-  SANDLOT_MAX_TOKENS: wholeNumber(0, 10 ** 12).default(0),
-  SANDLOT_MAX_COST: dollars.default(0),
-  SANDLOT_MAX_PROMPT_SECONDS: wholeNumber(0, 30 * 86_400).default(0),
-  SANDLOT_MAX_TURNS_PER_DAY: wholeNumber(0, 1_000_000).default(0),
-  SANDLOT_MAX_CALLS_PER_DAY: wholeNumber(0, 1_000_000).default(0),
-  SANDLOT_MAX_TOKENS_PER_DAY: wholeNumber(0, 10 ** 12).default(0),
-  SANDLOT_MAX_COST_PER_DAY: dollars.default(0),
-  SANDLOT_MAX_SECONDS_PER_DAY: wholeNumber(0, 30 * 86_400).default(0),
-  SANDLOT_MAX_TURNS_PER_MONTH: wholeNumber(0, 100_000_000).default(0),
-  SANDLOT_MAX_CALLS_PER_MONTH: wholeNumber(0, 100_000_000).default(0),
-  SANDLOT_MAX_TOKENS_PER_MONTH: wholeNumber(0, 10 ** 13).default(0),
-  SANDLOT_MAX_COST_PER_MONTH: dollars.default(0),
-  SANDLOT_MAX_SECONDS_PER_MONTH: wholeNumber(0, 365 * 86_400).default(0),
-  SANDLOT_TOTAL_TURNS_PER_DAY: wholeNumber(0, 10 ** 12).default(0),
-  SANDLOT_TOTAL_CALLS_PER_DAY: wholeNumber(0, 10 ** 12).default(0),
-  SANDLOT_TOTAL_TOKENS_PER_DAY: wholeNumber(0, 10 ** 15).default(0),
-  SANDLOT_TOTAL_COST_PER_DAY: dollars.default(0),
-  SANDLOT_TOTAL_SECONDS_PER_DAY: wholeNumber(0, 10 ** 12).default(0),
-  SANDLOT_TOTAL_TURNS_PER_MONTH: wholeNumber(0, 10 ** 12).default(0),
-  SANDLOT_TOTAL_CALLS_PER_MONTH: wholeNumber(0, 10 ** 12).default(0),
-  SANDLOT_TOTAL_TOKENS_PER_MONTH: wholeNumber(0, 10 ** 15).default(0),
-  SANDLOT_TOTAL_COST_PER_MONTH: dollars.default(0),
-  SANDLOT_TOTAL_SECONDS_PER_MONTH: wholeNumber(0, 10 ** 12).default(0),
-  SANDLOT_BUDGET_WARNING: wholeNumber(0, 100).default(80),
-}
-const parsed = z.object(budgetVariables)
 
 /** The section `limits`. `users`: by user id or e-mail address. */
 export const limitsSection = z.strictObject({ users: byPerson(agentLimits).optional() })
@@ -64,7 +28,7 @@ export interface LimitSettings {
 }
 
 export function readBudgets(
-  read: z.output<typeof parsed>,
+  read: SettingValues<'ai-agent'>,
   section: z.output<typeof limitsSection> | undefined,
 ): LimitSettings {
   const all = {

@@ -1,5 +1,4 @@
 /** Settings of models: the sections `models` and `prices` of the configuration file. */
-import { wholeNumber } from '@sandlot/shared/config'
 import { type WireName, wireName } from '@sandlot/shared/account/models-api'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { z } from 'zod'
@@ -7,11 +6,6 @@ import type { Price } from './model.ts'
 import { priceOf } from './prices.ts'
 import type { Profile } from './profiles.ts'
 import type { SilenceLimits } from './sse.ts'
-
-export const modelVariables = {
-  SANDLOT_MODEL_IDLE_SECONDS: wholeNumber(1, 3_600).default(60),
-  SANDLOT_MODEL_PROGRESS_SECONDS: wholeNumber(1, 3_600).default(120),
-}
 
 const dollars = z.number().nonnegative()
 const price = z.strictObject({

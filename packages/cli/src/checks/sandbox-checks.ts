@@ -4,9 +4,9 @@ import { failed, type Finding, ok, unknown } from '@sandlot/shared/base/finding'
 import { judgeGate, judgeIsolation, judgeOwnerless, OWNERLESS } from '@sandlot/sandbox/doctor/deployment'
 import { examineMachine } from '@sandlot/sandbox/doctor/machine'
 import { examineKubernetes } from '@sandlot/sandbox/doctor/cluster'
-import { kubernetesVariables, readKubernetes } from '@sandlot/sandbox/backends/kubernetes/settings'
+import { readKubernetes } from '@sandlot/sandbox/backends/kubernetes/settings'
 import { SANDBOX_IMAGE } from '@sandlot/sandbox/controller/images'
-import { ConfigError, type Environment, readConfig, wholeNumber } from '@sandlot/shared/config'
+import { ConfigError, type Environment, readConfig, settingSchema } from '@sandlot/shared/config'
 import { imageProblem, SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { z } from 'zod'
@@ -17,7 +17,7 @@ import { readRecord } from '../processes/pid-file.ts'
 import { isRunning } from '../processes/process-mark.ts'
 import { sandboxAdmin } from '../programs/sandbox-admin.ts'
 import type { SandboxLimits, SandboxProfile } from '@sandlot/sandbox/backend'
-import { limitVariables, readLimits } from '@sandlot/sandbox/controller/limit-settings'
+import { readLimits } from '@sandlot/sandbox/controller/limit-settings'
 
 /** Checks the engine, its host, and a sandbox created for the purpose. */
 export async function sandboxes(config: CliConfig): Promise<Finding[]> {
@@ -105,12 +105,8 @@ async function ownerless(config: CliConfig): Promise<Finding> {
   }
 }
 
-const schema = z.object({
-  ...limitVariables(wholeNumber),
-  ...kubernetesVariables(wholeNumber),
-  SANDLOT_SANDBOX_RUNTIME: z.string().optional(),
-  SANDLOT_SANDBOX_PROFILE: z.enum(['default', 'debug']).default('default'),
-})
+/** Limits and the cluster, which backups read as well; the profile and the runtime, as the gate. */
+const schema = settingSchema('backup').extend(settingSchema('engine-gate').shape).omit({ DATABASE_URL: true })
 
 interface SandboxSettings {
   limits: SandboxLimits

@@ -1,4 +1,4 @@
-import { databaseUrl } from '@sandlot/shared/config/database-url'
+import { settingSchema } from '@sandlot/shared/config'
 import { backupProgram } from '../programs/backup-program.ts'
 import { runningRecord } from '../processes/children.ts'
 import type { Command } from '../context.ts'
@@ -10,7 +10,11 @@ import { StepError } from '../steps.ts'
 export const migrate: Command = async (context) => {
   const { config, args, steps, print } = context
   const [option, address, ...rest] = args
-  if (option !== '--to' || !databaseUrl.safeParse(address).success || rest.length > 0) {
+  if (
+    option !== '--to' ||
+    !settingSchema('backup').shape.DATABASE_URL.safeParse(address).success ||
+    rest.length > 0
+  ) {
     print('Usage: ./sandlot migrate --to postgres://…   (docs/postgresql.md)')
     return 2
   }

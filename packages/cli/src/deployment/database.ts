@@ -7,12 +7,11 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { type Environment, readConfig } from '@sandlot/shared/config'
+import { type Environment, readConfig, settingSchema } from '@sandlot/shared/config'
 import { failed, type Finding, ok } from '@sandlot/shared/base/finding'
-import { OLDEST_POSTGRES, databaseUrl } from '@sandlot/shared/config/database-url'
+import { OLDEST_POSTGRES } from '@sandlot/shared/config/postgres-version'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { NoPgProgram, findPgProgram, libpqTarget } from '@sandlot/shared/node/pg-programs'
-import { z } from 'zod'
 import type { CliConfig } from '../config.ts'
 import { isOnPostgres } from './replicas.ts'
 import { StepError } from '../steps.ts'
@@ -35,7 +34,7 @@ interface Database {
 
 /** @throws StepError where it cannot be reached, or a program is missing. */
 async function openDatabase({ root, environment }: CliConfig): Promise<Database> {
-  const read = readConfig(z.object({ DATABASE_URL: databaseUrl }), environment, (path) =>
+  const read = readConfig(settingSchema('backup').pick({ DATABASE_URL: true }), environment, (path) =>
     readFileSync(resolve(root, path), 'utf8'),
   )
   if (read.DATABASE_URL === undefined) throw new Error('DATABASE_URL is not set')

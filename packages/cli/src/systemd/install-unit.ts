@@ -2,7 +2,7 @@ import { existsSync, lstatSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
-import { CONFIG_NAMES } from '@sandlot/shared/config/names'
+import { SETTINGS } from '@sandlot/shared/config/settings'
 import { runningRecord } from '../processes/children.ts'
 import type { CliConfig } from '../config.ts'
 import type { Context } from '../context.ts'
@@ -224,7 +224,7 @@ function setElsewhere({ environment, root }: CliConfig): string[] {
   const file = join(root, '.env')
   const inFile = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}
   const isSetting = (name: string): boolean =>
-    name.replace(/_FILE$/, '') in CONFIG_NAMES || /^(OPENAI_\w+|HOST|PORT|LOG_LEVEL|DOCKER_\w+)$/.test(name)
+    name.replace(/_FILE$/, '') in SETTINGS || name.startsWith('DOCKER_')
   return Object.entries(environment).flatMap(([name, value]) =>
     value === undefined || !isSetting(name) || name in inFile || isOwn(name, value, root) ? [] : [name],
   )

@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { CONFIG_NAMES } from '@sandlot/shared/config/names'
-import { childEnvironment, type ChildName, namesFor } from '../../src/processes/child-env.ts'
+import { SETTINGS } from '@sandlot/shared/config/settings'
+import { childEnvironment, type ChildName } from '../../src/processes/child-env.ts'
 import { childSpec } from '../../src/processes/children.ts'
 import { parseCliConfig } from '../../src/config.ts'
 
@@ -110,21 +110,21 @@ describe('what each process may know', () => {
     },
   )
 
-  test('every setting reaches a process, or is one of the command line', () => {
-    const commandLine = [
-      'SANDLOT_APT_MIRROR',
-      'SANDLOT_BUILD_NETWORK',
-      'SANDLOT_API_KEY',
-      'SANDLOT_TEST_SEED',
-      'SANDLOT_TEST_FULL',
-    ]
-    const reached = new Set([
-      ...namesFor('ai-agent'),
-      ...namesFor('service'),
-      ...namesFor('engine-gate'),
-      ...namesFor('backup'),
-      ...commandLine,
-    ])
-    expect(Object.keys(CONFIG_NAMES).filter((name) => !reached.has(name))).toEqual([])
-  })
+  test.each(['ai-agent', 'service', 'engine-gate', 'backup'] as const)(
+    'with every setting set, %s gets its own, and no other',
+    (child) => {
+      const values = Object.fromEntries(Object.keys(SETTINGS).map((name) => [name, `/srv/${name}`]))
+      const config = { ...parseCliConfig({}), environment: values }
+      const given = childSpec(child, config).environment
+      // The agent has the gate in place of the engine, and the gate’s file with the deployment.
+      const { DOCKER_HOST } = given
+      const expected: Record<string, string | undefined> =
+        child === 'ai-agent' ? { ...values, DOCKER_HOST, SANDLOT_DEPLOYMENT: undefined } : values
+      for (const [name, { processes }] of Object.entries(SETTINGS))
+        expect([name, given[name]]).toEqual([name, processes.includes(child) ? expected[name] : undefined])
+    },
+  )
+
+  test('every setting is read by a process', () =>
+    expect(Object.keys(SETTINGS).filter((name) => SETTINGS[name]?.processes.length === 0)).toEqual([]))
 })

@@ -2,32 +2,21 @@
  * Settings for the limits of one sandbox, read alike by the agent, which requests, and the gate,
  * which allows.
  */
-import { z } from 'zod'
-
 import type { SandboxLimits } from '../backend.ts'
 import { checkLimits, DEFAULT_LIMITS, mostTmpBytes } from '../limits.ts'
 
 const MiB = 1024 * 1024
 
-/** Settings by their environment names. `wholeNumber` parses a decimal from `min` to `max`. */
-export function limitVariables(wholeNumber: (min: number, max: number) => z.ZodType<number, string>) {
-  return {
-    SANDLOT_SANDBOX_MEMORY_MB: wholeNumber(64, 1024 * 1024).default(DEFAULT_LIMITS.memoryBytes / MiB),
-    SANDLOT_SANDBOX_CPUS: z
-      .string()
-      .regex(/^\d+(\.\d+)?$/, 'must be a number like 2 or 0.5')
-      .transform(Number)
-      .pipe(z.number().min(0.1, 'must be at least 0.1').max(1024))
-      .default(DEFAULT_LIMITS.cpus),
-    SANDLOT_SANDBOX_PIDS: wholeNumber(16, 1_000_000).default(DEFAULT_LIMITS.pids),
-    SANDLOT_SANDBOX_TMP_MB: wholeNumber(1, 256 * 1024).optional(),
-    SANDLOT_SANDBOX_DISK_MB: wholeNumber(64, 16 * 1024 * 1024).default(DEFAULT_LIMITS.diskBytes / MiB),
-    SANDLOT_SANDBOX_DISK_ENTRIES: wholeNumber(1_000, 2 ** 31).optional(),
-    SANDLOT_SANDBOX_OPEN_FILES: wholeNumber(64, 1_048_576).default(DEFAULT_LIMITS.openFiles),
-  }
+interface LimitSettings {
+  SANDLOT_SANDBOX_MEMORY_MB: number
+  SANDLOT_SANDBOX_CPUS: number
+  SANDLOT_SANDBOX_PIDS: number
+  SANDLOT_SANDBOX_TMP_MB: number | undefined
+  SANDLOT_SANDBOX_DISK_MB: number
+  /** Only the agent limits these. */
+  SANDLOT_SANDBOX_DISK_ENTRIES?: number
+  SANDLOT_SANDBOX_OPEN_FILES: number
 }
-
-type LimitSettings = z.output<z.ZodObject<ReturnType<typeof limitVariables>>>
 
 /**
  * Limits of one sandbox. Without its own setting, /tmp shrinks with the memory that contains it.

@@ -7,7 +7,7 @@ import { emailAddress, personName } from './account-fields.ts'
 import { role } from './role.ts'
 
 /** An administrator's password is always accepted: the fallback when a provider is unavailable. */
-export const localSignIn = z.enum(['all', 'admins'])
+const localSignIn = z.enum(['all', 'admins'])
 export type LocalSignIn = z.infer<typeof localSignIn>
 
 /** `GET /api/sign-in/providers` (public): the content of the sign-in page. */

@@ -8,6 +8,8 @@ const settingRow = z.object({
   /** Display text. Null: not set, without a default. `redacted`: a secret. */
   value: z.string().nullable(),
   redacted: z.boolean(),
+  /** Accepted values, purpose and default of a variable. */
+  meaning: z.string().optional(),
   /**
    * `environment`: of the process. `env_file`: a line of `.env`. `value_file`: what `NAME_FILE`
    * names. `agent_env`: `agent.env` beside the configuration file. `file`: the configuration file.

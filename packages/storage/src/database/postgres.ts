@@ -5,7 +5,7 @@
 import { Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { OLDEST_POSTGRES } from '@sandlot/shared/config/database-url'
+import { OLDEST_POSTGRES } from '@sandlot/shared/config/postgres-version'
 import { SandlotError, messageOf, hasCode } from '@sandlot/shared/base/errors'
 import {
   HandleEmptyInListsPlugin,

@@ -1,5 +1,4 @@
 /** Every setting of this deployment with where its value comes from. Nothing is changed here. */
-import { CONFIG_NAMES } from '@sandlot/shared/config/names'
 import type { ConfigurationView, SettingRow } from '@sandlot/shared/admin/configuration'
 import { useId, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
@@ -32,9 +31,8 @@ export function ConfigurationSection() {
   const text = wanted.trim().toLowerCase()
   const found = (rows: readonly SettingRow[]) =>
     rows.filter(
-      ({ name, source }) =>
-        (all || text !== '' || source !== 'default') &&
-        `${name} ${CONFIG_NAMES[name] ?? ''}`.toLowerCase().includes(text),
+      ({ name, meaning = '', source }) =>
+        (all || text !== '' || source !== 'default') && `${name} ${meaning}`.toLowerCase().includes(text),
     )
   return (
     <>
@@ -106,9 +104,8 @@ function Process(props: { title: string; rows: readonly SettingRow[] | null }) {
 }
 
 function Line({ row }: { row: SettingRow }) {
-  const { name, value, redacted, source, from, restart } = row
+  const { name, value, redacted, meaning, source, from, restart } = row
   const id = useId()
-  const meaning = CONFIG_NAMES[name]
   return (
     <li aria-labelledby={id} className="flex flex-col gap-0.5 px-3 py-2">
       <div className="flex flex-wrap items-baseline gap-x-3 gap-y-1">

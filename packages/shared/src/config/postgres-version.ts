@@ -1,0 +1,2 @@
+/** Oldest version of PostgreSQL that Sandlot works with. */
+export const OLDEST_POSTGRES = 15
