@@ -1,4 +1,5 @@
 /** Generates documentation and compose blocks from settings; a test fails when a file is out of date. */
+import { REMOVED_SETTINGS } from '@sandlot/shared/config/removed-settings'
 import { settingMeaning, SETTINGS } from '@sandlot/shared/config/settings'
 import { type ChildName, namesFor } from '../packages/cli/src/processes/child-env.ts'
 
@@ -54,7 +55,9 @@ export function withVariables(compose: string): string {
     /^( {4}environment:\n((?: {6}.*\n)*?)) {6}# variables of ([\w-]+):.*\n[^]*?^ {6}# \/variables\n/gm
   return compose.replaceAll(block, (_, head: string, own: string, child: ChildName) => {
     const set = new Set([...own.matchAll(/^ {6}(\w+):/gm)].map(([, name = '']) => name))
-    const lines = namesFor(child)
+    // Passed on to one process, which then refuses to start.
+    const removed = child === 'ai-agent' ? Object.keys(REMOVED_SETTINGS) : []
+    const lines = [...namesFor(child), ...removed]
       .filter((name) => isPassedByCompose(name) && !set.has(name) && !set.has(`${name}_FILE`))
       .map((name) => `      ${name}: '\${${name}:-}'\n`)
     const opening = `      # variables of ${child}: written by test/write-docs.ts\n`

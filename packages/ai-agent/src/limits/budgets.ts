@@ -120,7 +120,7 @@ export function overBudget(spent: PromptSpent, budgets: Budgets, now: number): s
 }
 
 function unknownCost(most: string): string {
-  return `Stopped, because the cost of the last answer is unknown: the provider did not count its tokens, and there is a limit of ${most}. The operator of Sandlot can limit calls or time instead.`
+  return `Stopped, because the cost of the last answer is unknown: the provider did not count its tokens, and there is a limit of ${most}. The operator of Sandlot can limit turns or time instead.`
 }
 
 /**

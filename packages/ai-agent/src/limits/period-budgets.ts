@@ -210,7 +210,7 @@ export function costLimit({ day, month, together = [] }: LastingBudgets): string
 
 function unknownToday(limit: string, answers: number): string {
   const which = answers === 1 ? 'one of today’s answers' : `${number(answers)} of today’s answers`
-  return `The cost of ${which} is unknown: the provider did not count their tokens, and there is a limit of ${limit}. You can go on after midnight UTC; the operator of Sandlot can limit tokens, calls or time instead.`
+  return `The cost of ${which} is unknown: the provider did not count their tokens, and there is a limit of ${limit}. You can go on after midnight UTC; the operator of Sandlot can limit the turns or time of a message instead.`
 }
 
 /** Texts of limits, for people and for the model. */

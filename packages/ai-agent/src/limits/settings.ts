@@ -3,7 +3,12 @@
  * configuration file is read once (`settingsSeeds`).
  */
 import type { SettingValues } from '@sandlot/shared/config/settings'
-import { type AgentLimits, type TeamLimits, agentLimits } from '@sandlot/shared/account/agent-settings'
+import {
+  type AgentLimits,
+  type TeamLimits,
+  agentLimits,
+  LIMIT_NAMES,
+} from '@sandlot/shared/account/agent-settings'
 import { z } from 'zod'
 import { byPerson } from '../people/person-key.ts'
 import type { Budgets } from './budgets.ts'
@@ -27,38 +32,27 @@ export interface LimitSettings {
   warnAt: number
 }
 
+const NO_LIMITS = Object.fromEntries(LIMIT_NAMES.map((name) => [name, 0])) as Required<AgentLimits>
+
 export function readBudgets(
   read: SettingValues<'ai-agent'>,
   section: z.output<typeof limitsSection> | undefined,
 ): LimitSettings {
   const all = {
+    ...NO_LIMITS,
     turns: read.SANDLOT_MAX_TURNS,
-    calls: read.SANDLOT_MAX_CALLS,
-    tokens: read.SANDLOT_MAX_TOKENS,
     cost: read.SANDLOT_MAX_COST,
     promptSeconds: read.SANDLOT_MAX_PROMPT_SECONDS,
-    turnsPerDay: read.SANDLOT_MAX_TURNS_PER_DAY,
-    callsPerDay: read.SANDLOT_MAX_CALLS_PER_DAY,
     tokensPerDay: read.SANDLOT_MAX_TOKENS_PER_DAY,
     costPerDay: read.SANDLOT_MAX_COST_PER_DAY,
-    secondsPerDay: read.SANDLOT_MAX_SECONDS_PER_DAY,
-    turnsPerMonth: read.SANDLOT_MAX_TURNS_PER_MONTH,
-    callsPerMonth: read.SANDLOT_MAX_CALLS_PER_MONTH,
     tokensPerMonth: read.SANDLOT_MAX_TOKENS_PER_MONTH,
     costPerMonth: read.SANDLOT_MAX_COST_PER_MONTH,
-    secondsPerMonth: read.SANDLOT_MAX_SECONDS_PER_MONTH,
   }
   const total = {
-    turnsPerDay: read.SANDLOT_TOTAL_TURNS_PER_DAY,
-    callsPerDay: read.SANDLOT_TOTAL_CALLS_PER_DAY,
     tokensPerDay: read.SANDLOT_TOTAL_TOKENS_PER_DAY,
     costPerDay: read.SANDLOT_TOTAL_COST_PER_DAY,
-    secondsPerDay: read.SANDLOT_TOTAL_SECONDS_PER_DAY,
-    turnsPerMonth: read.SANDLOT_TOTAL_TURNS_PER_MONTH,
-    callsPerMonth: read.SANDLOT_TOTAL_CALLS_PER_MONTH,
     tokensPerMonth: read.SANDLOT_TOTAL_TOKENS_PER_MONTH,
     costPerMonth: read.SANDLOT_TOTAL_COST_PER_MONTH,
-    secondsPerMonth: read.SANDLOT_TOTAL_SECONDS_PER_MONTH,
   }
   const users = new Map(Object.entries(section?.users ?? {}))
   return {

@@ -9,6 +9,7 @@ import type { NewAudit } from '@sandlot/shared/admin/audit'
 import {
   ALL_TOOLS,
   type AgentLimits,
+  editedLegacyLimits,
   type AgentSettings,
   type DeploymentSettings,
   type EffectiveSettings,
@@ -193,6 +194,12 @@ export class SettingsRegistry implements PersonalSettings {
     return this.#writes.run(async () => {
       const before = this.#rows.get(keyOf(subject))
       if ((before?.revision ?? 0) !== revision) return undefined
+      const [legacy] = editedLegacyLimits(before?.settings ?? {}, settings)
+      if (legacy !== undefined)
+        throw new SandlotError(
+          'bad_request',
+          `The limit ${legacy} is no longer editable. Limit turns, cost or seconds of a message, or tokens or cost of a day or a month.`,
+        )
       const row = { ...before, subject, name: name ?? before?.name, settings, revision: revision + 1 }
       const line = audit?.(before?.settings ?? {})
       if (!(await this.#parts.rows.put(row, this.#parts.now(), line))) {

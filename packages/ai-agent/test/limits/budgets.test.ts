@@ -83,7 +83,7 @@ describe('budgets', () => {
 
   test('what nobody counted is not nothing: with a limit in dollars it ends the prompt, with a sentence', () => {
     const unknown = { ...spent, cost: 0, unpriced: 1 }
-    expect(overBudget(unknown, { cost: 2 }, 0)).toMatch(/is unknown.*\$2\.00.*limit calls or time/)
+    expect(overBudget(unknown, { cost: 2 }, 0)).toMatch(/is unknown.*\$2\.00.*limit turns or time/)
     expect(overBudget(unknown, { day: { cost: 2 } }, 0)).toMatch(/is unknown/)
     expect(overBudget(unknown, { calls: 100, tokens: 1_000 }, 0)).toBeUndefined()
   })

@@ -30,45 +30,55 @@ function problems(env: Record<string, string>, file: unknown): string {
 describe('budgets', () => {
   test('for everybody by the environment, for one person by the file, 0 is no limit', () => {
     const { limits } = read(
-      { SANDLOT_MAX_CALLS: '50', SANDLOT_MAX_TOKENS_PER_DAY: '1000', SANDLOT_MAX_PROMPT_SECONDS: '90' },
-      { limits: { users: { u_ada: { turns: 5, calls: 0, promptSeconds: 10 }, u_bob: { tokensPerDay: 0 } } } },
+      { SANDLOT_MAX_COST: '5', SANDLOT_MAX_TOKENS_PER_DAY: '1000', SANDLOT_MAX_PROMPT_SECONDS: '90' },
+      { limits: { users: { u_ada: { turns: 5, cost: 0, promptSeconds: 10 }, u_bob: { tokensPerDay: 0 } } } },
     )
     const day = { tokens: 1_000 }
-    expect(limits.everybody).toEqual({ maxTurns: 100, budgets: { calls: 50, day, promptMs: 90_000 } })
+    expect(limits.everybody).toEqual({ maxTurns: 100, budgets: { cost: 5, day, promptMs: 90_000 } })
     expect(limitsFor(limits, 'u_ada', undefined)).toEqual({
       maxTurns: 5,
       budgets: { day, promptMs: 10_000 },
     })
-    expect(limitsFor(limits, 'u_bob', undefined).budgets).toEqual({ calls: 50, promptMs: 90_000 })
+    expect(limitsFor(limits, 'u_bob', undefined).budgets).toEqual({ cost: 5, promptMs: 90_000 })
   })
 
-  test('of a day, each by its name, for everybody and for one person', () => {
+  test('of a day and a month, each by its name, for everybody and for one person', () => {
     const env = {
-      SANDLOT_MAX_TURNS_PER_DAY: '1',
-      SANDLOT_MAX_CALLS_PER_DAY: '2',
       SANDLOT_MAX_TOKENS_PER_DAY: '3',
       SANDLOT_MAX_COST_PER_DAY: '4.5',
-      SANDLOT_MAX_SECONDS_PER_DAY: '5',
+      SANDLOT_MAX_TOKENS_PER_MONTH: '5',
+      SANDLOT_MAX_COST_PER_MONTH: '6.5',
     }
-    const u_ada = { turnsPerDay: 6, callsPerDay: 7, tokensPerDay: 8, costPerDay: 9.5, secondsPerDay: 10 }
+    const u_ada = { tokensPerDay: 8, costPerDay: 9.5, tokensPerMonth: 0 }
     const { limits } = read(env, { limits: { users: { u_ada } } })
-    expect(limits.everybody.budgets.day).toEqual({ turns: 1, calls: 2, tokens: 3, cost: 4.5, ms: 5_000 })
-    const day = { turns: 6, calls: 7, tokens: 8, cost: 9.5, ms: 10_000 }
-    expect(limitsFor(limits, 'u_ada', undefined).budgets.day).toEqual(day)
+    const month = { tokens: 5, cost: 6.5 }
+    expect(limits.everybody.budgets).toEqual({ day: { tokens: 3, cost: 4.5 }, month })
+    expect(limitsFor(limits, 'u_ada', undefined).budgets).toEqual({
+      day: { tokens: 8, cost: 9.5 },
+      month: { cost: 6.5 },
+    })
   })
 
   test('of everybody together, each by its name, a day and a month', () => {
     const { limits } = read({
-      SANDLOT_TOTAL_TURNS_PER_DAY: '1',
-      SANDLOT_TOTAL_CALLS_PER_DAY: '2',
       SANDLOT_TOTAL_TOKENS_PER_DAY: '3',
-      SANDLOT_TOTAL_COST_PER_MONTH: '4.5',
-      SANDLOT_TOTAL_SECONDS_PER_MONTH: '5',
+      SANDLOT_TOTAL_COST_PER_DAY: '4',
+      SANDLOT_TOTAL_TOKENS_PER_MONTH: '5',
+      SANDLOT_TOTAL_COST_PER_MONTH: '6.5',
     })
     const of = { kind: 'deployment' } as const
     expect(promptLimits({}, [{ of, limits: limits.total }]).budgets.together).toEqual([
-      { of, day: { turns: 1, calls: 2, tokens: 3 }, month: { cost: 4.5, ms: 5_000 } },
+      { of, day: { tokens: 3, cost: 4 }, month: { tokens: 5, cost: 6.5 } },
     ])
+  })
+
+  test('a limit of the previous version stops the start, and one that is stored is still enforced', () => {
+    const said = problems({ SANDLOT_MAX_CALLS: '5', SANDLOT_TOTAL_SECONDS_PER_MONTH: '9' }, {})
+    expect(said).toContain('SANDLOT_MAX_CALLS is no longer a setting: it limited the calls of a prompt')
+    expect(said).toContain('it limited the running time of everybody together in a month; limit tokens or')
+    expect(problems({ SANDLOT_MAX_CALLS: '' }, {})).toBe('')
+    const stored = { calls: 2, callsPerDay: 7, secondsPerMonth: 10 }
+    expect(promptLimits(stored).budgets).toEqual({ calls: 2, day: { calls: 7 }, month: { ms: 10_000 } })
   })
 
   test('a limit under the address holds beside others under the id', () => {
@@ -76,10 +86,10 @@ describe('budgets', () => {
       'ada@example.org': { cost: 2, calls: 7 },
       u_ada: { turns: 9, calls: 8 },
     }
-    const { limits } = read({ SANDLOT_MAX_TOKENS: '500' }, { limits: { users } })
+    const { limits } = read({ SANDLOT_MAX_PROMPT_SECONDS: '500' }, { limits: { users } })
     expect(limitsFor(limits, 'u_ada', 'ada@example.org')).toEqual({
       maxTurns: 9,
-      budgets: { cost: 2, calls: 8, tokens: 500 },
+      budgets: { cost: 2, calls: 8, promptMs: 500_000 },
     })
     expect(limitsFor(limits, 'u_bob', 'bob@example.org')).toEqual(limits.everybody)
   })

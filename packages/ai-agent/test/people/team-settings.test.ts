@@ -67,7 +67,7 @@ const ownOf = async ({ settings }: Started, user: AgentUser) =>
 const FILE = {
   teams: { data: { members: ['ada@example.org', 'bob'], modeCeiling: 'auto-edit' } },
   users: { 'ada@example.org': { tools: { glob: false } } },
-  limits: { users: { 'ADA@example.org': { calls: 7 } } },
+  limits: { users: { 'ADA@example.org': { turns: 7 } } },
 }
 
 describe('the configuration file', () => {
@@ -80,30 +80,30 @@ describe('the configuration file', () => {
     const subject = { kind: 'person', id: 'ada' } as const
     const { view, without, offered } = await first.settings(ROOT, { do: 'get', subject })
     expect(offered?.tools).toEqual(expect.arrayContaining(['glob', 'run_shell_command', 'allow_host']))
-    expect(view).toEqual({ settings: { tools: { glob: false }, limits: { calls: 7 } }, revision: 1 })
+    expect(view).toEqual({ settings: { tools: { glob: false }, limits: { turns: 7 } }, revision: 1 })
     expect(without).toMatchObject({
       tools: { single: {} },
-      limits: { calls: { from: { kind: 'deployment' } } },
+      limits: { turns: { from: { kind: 'deployment' } } },
     })
     expect(await ownOf(first, ADA)).toMatchObject({
       modeCeiling: { value: 'auto-edit', from: { kind: 'teams', teams: [{ name: 'data' }] } },
-      limits: { calls: { value: 7, from: { kind: 'person' } } },
+      limits: { turns: { value: 7, from: { kind: 'person' } } },
       tools: { single: { glob: { value: false } } },
     })
-    await first.settings(ROOT, { do: 'put', subject, settings: { limits: { calls: 8 } }, revision: 1 })
+    await first.settings(ROOT, { do: 'put', subject, settings: { limits: { turns: 8 } }, revision: 1 })
     await first.agent.leave()
 
     const again = await start(data, FILE)
     expect(again.lines.join()).toContain('are not read any more')
     expect((await again.settings(ROOT, { do: 'get', subject })).view).toEqual({
-      settings: { limits: { calls: 8 } },
+      settings: { limits: { turns: 8 } },
       revision: 2,
     })
     // Another address of hers changes nothing, and whoever has the old one gets nothing.
     const moved = { ...ADA, email: 'lovelace@example.org' }
-    expect(await ownOf(again, moved)).toMatchObject({ limits: { calls: { value: 8 } } })
+    expect(await ownOf(again, moved)).toMatchObject({ limits: { turns: { value: 8 } } })
     const other = { ...ADA, id: 'other' }
-    expect(await ownOf(again, other)).toMatchObject({ limits: { calls: { from: { kind: 'deployment' } } } })
+    expect(await ownOf(again, other)).toMatchObject({ limits: { turns: { from: { kind: 'deployment' } } } })
     await again.agent.leave()
   })
 

@@ -3,6 +3,7 @@ import {
   type EffectiveSettings,
   type SettingSource,
   effectiveSettingsView,
+  isEditableLimit,
 } from '@sandlot/shared/account/agent-settings'
 import { type Role, role } from '@sandlot/shared/account/role'
 import { z } from 'zod'
@@ -152,11 +153,13 @@ function settingsTable(effective: EffectiveSettings): string[] {
     ['network', network.mode.value, network.mode.from],
     ['  hosts', list(network.hosts.value), network.hosts.from],
     ['  may ask for hosts', yes(network.ask.value), network.ask.from],
-    ...Object.entries(limits).map(([name, { value, from }]): [string, string, SettingSource] => [
-      `limit ${name}`,
-      value === 0 ? 'none' : String(value),
-      from,
-    ]),
+    ...Object.entries(limits)
+      .filter(([name, { value }]) => isEditableLimit(name) || value > 0)
+      .map(([name, { value, from }]): [string, string, SettingSource] => [
+        `limit ${name}`,
+        value === 0 ? 'none' : String(value),
+        from,
+      ]),
     ...instructions.map(({ value, from }): [string, string, SettingSource] => [
       'instructions',
       `${value.length} characters`,

@@ -2,7 +2,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { REMOVAL_HELP } from '@sandlot/shared/account/api'
-import { LIMIT_NAMES, agentLimits, effectiveSettings } from '@sandlot/shared/account/agent-settings'
+import {
+  LIMIT_NAMES,
+  agentLimits,
+  effectiveSettings,
+  isEditableLimit,
+} from '@sandlot/shared/account/agent-settings'
 import { expect, test } from 'vitest'
 import { people, resultLines } from '../../src/commands/people.ts'
 import { parseCliConfig } from '../../src/config.ts'
@@ -69,20 +74,22 @@ test('what holds for a person is a table, each with where it comes from', () => 
   expect(resultLines(JSON.stringify({ did: 'show', person, teams: ['Data'], effective }))).toEqual([
     'Ada (ada@example.org), a guest, in Data',
     '',
-    'SETTING                VALUE         FROM',
-    'highest mode           manual        team Data',
-    'tools                  all           the deployment',
-    '  glob                 no            the person',
-    'MCP servers            search        the deployment',
-    '  of their own         public        the deployment',
-    'models                 main, small   the deployment',
-    'network                none          the deployment',
-    '  hosts                none          the deployment',
-    '  may ask for hosts    no            the deployment',
-    'limit turns            100           the deployment',
-    'limit calls            7             the person',
-    ...LIMIT_NAMES.slice(2).map((name) => `${`limit ${name}`.padEnd(21)}  none          the deployment`),
-    'instructions           9 characters  team Data',
+    'SETTING               VALUE         FROM',
+    'highest mode          manual        team Data',
+    'tools                 all           the deployment',
+    '  glob                no            the person',
+    'MCP servers           search        the deployment',
+    '  of their own        public        the deployment',
+    'models                main, small   the deployment',
+    'network               none          the deployment',
+    '  hosts               none          the deployment',
+    '  may ask for hosts   no            the deployment',
+    'limit turns           100           the deployment',
+    'limit calls           7             the person',
+    ...LIMIT_NAMES.slice(2)
+      .filter(isEditableLimit)
+      .map((name) => `${`limit ${name}`.padEnd(20)}  none          the deployment`),
+    'instructions          9 characters  team Data',
   ])
   expect(resultLines(JSON.stringify({ did: 'role', person }))).toEqual([
     'Ada (ada@example.org) is now a guest.',

@@ -9,7 +9,11 @@ import { MODES, mode } from '../chat/mode.ts'
 const amount = z.number().nonnegative()
 const count = z.int().nonnegative()
 
-/** Per message, per day, and per month. 0 is no limit. */
+/**
+ * Per message, per day, and per month. 0 is no limit. Those that are no `isEditableLimit` are
+ * stored values of the previous version: enforced, but no longer set. Remove them one version
+ * later.
+ */
 export const agentLimits = z.strictObject({
   turns: z.int().min(1).max(1_000).optional(),
   calls: count.optional(),
@@ -30,6 +34,11 @@ export const agentLimits = z.strictObject({
 export type AgentLimits = z.infer<typeof agentLimits>
 export type LimitName = keyof AgentLimits
 export const LIMIT_NAMES = Object.keys(agentLimits.shape) as LimitName[]
+
+/** False for a limit that can only be kept or removed. */
+export function isEditableLimit(name: string): boolean {
+  return /^(turns|cost|promptSeconds|(tokens|cost)Per(Day|Month))$/.test(name)
+}
 
 /** For several people together: their usage is added up. 0 is no limit. */
 const teamLimits = agentLimits.pick({
@@ -95,6 +104,12 @@ export const agentSettings = z.strictObject({
     .optional(),
 })
 export type AgentSettings = z.infer<typeof agentSettings>
+/** Names of limits in `after` that are no longer editable, and are not as in `before`. */
+export function editedLegacyLimits(before: AgentSettings, after: AgentSettings): LimitName[] {
+  const edited = (was: AgentLimits = {}, is: AgentLimits = {}): LimitName[] =>
+    LIMIT_NAMES.filter((name) => !isEditableLimit(name) && is[name] !== undefined && is[name] !== was[name])
+  return [...edited(before.limits, after.limits), ...edited(before.together, after.together)]
+}
 /** In `tools`: all unnamed tools. */
 export const ALL_TOOLS = '*'
 /** In `tools`, next to the agent's tools: direct use of the sandbox by people. */

@@ -1,4 +1,5 @@
 /** Names of settings: what is refused at start, because a setting that is ignored is worse. */
+import { REMOVED_SETTINGS } from './removed-settings.ts'
 import { SETTINGS } from './settings.ts'
 
 /** Edit distance; names are short. */
@@ -26,13 +27,18 @@ export function nearest(wrong: string, known: Iterable<string>): string | undefi
 }
 
 /**
- * One sentence for each `SANDLOT_*` name in `env` that is no setting, and for each line of `.env`
- * that Sandlot sets itself. `NAME_FILE` counts as the name with its value in a file.
+ * One sentence for each `SANDLOT_*` name in `env` that is not, or no longer, a setting, and for
+ * each line of `.env` that Sandlot sets itself. `NAME_FILE` counts as the name with its value in a
+ * file.
  */
 export function settingNameProblems(env: Record<string, string | undefined>): string[] {
   const unknown = Object.keys(env)
     .filter((name) => name.startsWith('SANDLOT_') && !(name in SETTINGS || withoutFile(name) in SETTINGS))
-    .map((name) => {
+    .flatMap((name) => {
+      const removed = REMOVED_SETTINGS[withoutFile(name)]
+      // Compose passes an empty value for one that is not set.
+      if (removed !== undefined)
+        return env[name] === '' ? [] : [`${name} is no longer a setting: it ${removed}`]
       const meant = nearest(withoutFile(name), Object.keys(SETTINGS))
       return `${name} is not a setting of Sandlot${meant === undefined ? '' : `; did you mean ${meant}?`}`
     })

@@ -10,18 +10,6 @@ export const LIMIT_SETTINGS = {
     default: '100',
     processes: ['ai-agent'],
   },
-  SANDLOT_MAX_CALLS: {
-    meaning: 'calls per prompt',
-    schema: whole(0, 1_000_000),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_TOKENS: {
-    meaning: 'tokens per prompt, in and out',
-    schema: whole(0, 10 ** 12),
-    default: '0',
-    processes: ['ai-agent'],
-  },
   SANDLOT_MAX_COST: {
     meaning: 'US dollars per prompt, where the model’s price is known',
     schema: DOLLARS,
@@ -31,18 +19,6 @@ export const LIMIT_SETTINGS = {
   SANDLOT_MAX_PROMPT_SECONDS: {
     meaning: 'time per prompt, waiting included',
     schema: whole(0, 30 * 86_400),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_TURNS_PER_DAY: {
-    meaning: 'model answers per user and day',
-    schema: whole(0, 1_000_000),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_CALLS_PER_DAY: {
-    meaning: 'calls per user and day',
-    schema: whole(0, 1_000_000),
     default: '0',
     processes: ['ai-agent'],
   },
@@ -58,24 +34,6 @@ export const LIMIT_SETTINGS = {
     default: '0',
     processes: ['ai-agent'],
   },
-  SANDLOT_MAX_SECONDS_PER_DAY: {
-    meaning: 'running time of a user’s prompts per day',
-    schema: whole(0, 30 * 86_400),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_TURNS_PER_MONTH: {
-    meaning: 'model answers per user and month',
-    schema: whole(0, 100_000_000),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_CALLS_PER_MONTH: {
-    meaning: 'calls per user and month',
-    schema: whole(0, 100_000_000),
-    default: '0',
-    processes: ['ai-agent'],
-  },
   SANDLOT_MAX_TOKENS_PER_MONTH: {
     meaning: 'tokens per user and month',
     schema: whole(0, 10 ** 13),
@@ -85,24 +43,6 @@ export const LIMIT_SETTINGS = {
   SANDLOT_MAX_COST_PER_MONTH: {
     meaning: 'US dollars per user and month',
     schema: DOLLARS,
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_SECONDS_PER_MONTH: {
-    meaning: 'running time of a user’s prompts per month',
-    schema: whole(0, 365 * 86_400),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_TOTAL_TURNS_PER_DAY: {
-    meaning: 'model answers of all users per day',
-    schema: whole(0, 10 ** 12),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_TOTAL_CALLS_PER_DAY: {
-    meaning: 'calls of all users per day',
-    schema: whole(0, 10 ** 12),
     default: '0',
     processes: ['ai-agent'],
   },
@@ -118,24 +58,6 @@ export const LIMIT_SETTINGS = {
     default: '0',
     processes: ['ai-agent'],
   },
-  SANDLOT_TOTAL_SECONDS_PER_DAY: {
-    meaning: 'running time of all users’ prompts per day',
-    schema: whole(0, 10 ** 12),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_TOTAL_TURNS_PER_MONTH: {
-    meaning: 'model answers of all users per month',
-    schema: whole(0, 10 ** 12),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_TOTAL_CALLS_PER_MONTH: {
-    meaning: 'calls of all users per month',
-    schema: whole(0, 10 ** 12),
-    default: '0',
-    processes: ['ai-agent'],
-  },
   SANDLOT_TOTAL_TOKENS_PER_MONTH: {
     meaning: 'tokens of all users per month',
     schema: whole(0, 10 ** 15),
@@ -145,12 +67,6 @@ export const LIMIT_SETTINGS = {
   SANDLOT_TOTAL_COST_PER_MONTH: {
     meaning: 'US dollars of all users per month',
     schema: DOLLARS,
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_TOTAL_SECONDS_PER_MONTH: {
-    meaning: 'running time of all users’ prompts per month',
-    schema: whole(0, 10 ** 12),
     default: '0',
     processes: ['ai-agent'],
   },

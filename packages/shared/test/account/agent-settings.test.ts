@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MODES } from '../../src/chat/mode.ts'
 import {
+  editedLegacyLimits,
   LIMIT_NAMES,
   type AgentSettings,
   type EffectiveSettings,
@@ -193,4 +194,13 @@ describe('what holds for a person', () => {
     })
     expect(agentSettings.safeParse({ models: [] }).success).toBe(false)
   })
+})
+
+test('limits of the previous version can be kept and removed, but not set', () => {
+  const before = { limits: { calls: 5, turns: 9 }, together: { secondsPerDay: 60 } }
+  expect(editedLegacyLimits(before, before)).toEqual([])
+  expect(editedLegacyLimits(before, { limits: { turns: 10, costPerDay: 1 } })).toEqual([])
+  expect(
+    editedLegacyLimits(before, { limits: { calls: 6, tokens: 1 }, together: { secondsPerDay: 61 } }),
+  ).toEqual(['calls', 'tokens', 'secondsPerDay'])
 })

@@ -1,7 +1,9 @@
 /** Groups of agent settings: models, MCP servers, tools, network, limits, instructions. */
 import {
   type AgentSettings,
+  isEditableLimit,
   LIMIT_NAMES,
+  type LimitName,
   OWN_SERVERS,
   type OwnServers,
   PERSON_TOOLS,
@@ -13,7 +15,7 @@ import { MODES, type Mode } from '@sandlot/shared/chat/mode'
 import { cn } from '../../lib/cn.ts'
 import { INPUT } from '../../ui/field.tsx'
 import { splitTools, withPersonTools } from './person-tools.ts'
-import { Choice, LimitField, Lines, Names, Setting } from './setting-fields.tsx'
+import { Choice, LegacyLimit, LimitField, Lines, Names, Setting } from './setting-fields.tsx'
 import {
   LIMIT_WORDS,
   limitWords,
@@ -217,49 +219,77 @@ export function NetworkFields({ draft, without, set }: FieldsProps) {
 /** `title`: of the group. */
 export function LimitFields({ title, draft, without, set }: FieldsProps & { title: string }) {
   return (
-    <fieldset className="p-3">
-      <legend className="contents text-sm font-medium">{title}</legend>
-      <p className="mt-0.5 text-xs text-muted">0 is no limit; empty: what is written in the field holds.</p>
-      <div className="mt-3 grid gap-x-4 gap-y-3 sm:grid-cols-2">
-        {LIMIT_NAMES.map((name) => (
-          <LimitField
-            key={name}
-            label={LIMIT_WORDS[name]}
-            value={draft.limits?.[name]}
-            step={name.startsWith('cost') ? 'any' : 1}
-            without={without === undefined ? 'not set' : limitWords(without.limits[name].value)}
-            onChange={(value) => {
-              const limits = withoutUndefined({ ...draft.limits, [name]: value })
-              set({ limits: Object.keys(limits).length === 0 ? undefined : limits })
-            }}
-          />
-        ))}
-      </div>
-    </fieldset>
+    <LimitGroup
+      title={title}
+      hint="0 is no limit; empty: what is written in the field holds."
+      names={LIMIT_NAMES}
+      words={LIMIT_WORDS}
+      limits={draft.limits}
+      without={(name) => (without === undefined ? 'not set' : limitWords(without.limits[name].value))}
+      set={(limits) => set({ limits })}
+    />
   )
 }
 
 export function TeamLimitFields({ draft, set }: FieldsProps) {
   return (
+    <LimitGroup
+      title="Limits of all of them together"
+      hint="What the members use up is added up. 0 and empty are no limit."
+      names={TEAM_LIMIT_NAMES}
+      words={TEAM_LIMIT_WORDS}
+      limits={draft.together}
+      without={() => 'no limit'}
+      set={(together) => set({ together })}
+    />
+  )
+}
+
+type Limits<Name extends LimitName> = Partial<Record<Name, number | undefined>>
+
+function LimitGroup<Name extends LimitName>(props: {
+  title: string
+  hint: string
+  names: readonly Name[]
+  words: Record<Name, string>
+  limits: Limits<Name> | undefined
+  /** Text for a limit that is not set. */
+  without: (name: Name) => string
+  set: (limits: Limits<Name> | undefined) => void
+}) {
+  const { names, words, limits, without, set } = props
+  const change = (name: Name, value: number | undefined): void => {
+    const next = withoutUndefined({ ...limits, [name]: value })
+    set(Object.keys(next).length === 0 ? undefined : next)
+  }
+  return (
     <fieldset className="p-3">
-      <legend className="contents text-sm font-medium">Limits of all of them together</legend>
-      <p className="mt-0.5 text-xs text-muted">
-        What the members use up is added up. 0 and empty are no limit.
-      </p>
+      <legend className="contents text-sm font-medium">{props.title}</legend>
+      <p className="mt-0.5 text-xs text-muted">{props.hint}</p>
       <div className="mt-3 grid gap-x-4 gap-y-3 sm:grid-cols-2">
-        {TEAM_LIMIT_NAMES.map((name) => (
-          <LimitField
-            key={name}
-            label={TEAM_LIMIT_WORDS[name]}
-            value={draft.together?.[name]}
-            step={name.startsWith('cost') ? 'any' : 1}
-            without="no limit"
-            onChange={(value) => {
-              const together = withoutUndefined({ ...draft.together, [name]: value })
-              set({ together: Object.keys(together).length === 0 ? undefined : together })
-            }}
-          />
-        ))}
+        {names.map((name) => {
+          const value = limits?.[name]
+          if (isEditableLimit(name))
+            return (
+              <LimitField
+                key={name}
+                label={words[name]}
+                value={value}
+                step={name.startsWith('cost') ? 'any' : 1}
+                without={without(name)}
+                onChange={(changed) => change(name, changed)}
+              />
+            )
+          if (value === undefined) return null
+          return (
+            <LegacyLimit
+              key={name}
+              label={words[name]}
+              value={value}
+              onRemove={() => change(name, undefined)}
+            />
+          )
+        })}
       </div>
     </fieldset>
   )

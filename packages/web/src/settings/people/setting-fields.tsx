@@ -2,6 +2,7 @@
 import { type ReactNode, useId, useState } from 'react'
 import { INPUT } from '../../ui/field.tsx'
 import { cn } from '../../lib/cn.ts'
+import { limitWords, NOT_EDITABLE } from './setting-words.ts'
 
 /** One setting: whether it is set here, what holds where it is not, and its value. */
 export function Setting(props: {
@@ -114,6 +115,19 @@ export function Lines(props: {
         props.onChange(lines.filter((line) => line !== ''))
       }}
     />
+  )
+}
+
+/** A limit of the previous version: enforced as long as it is there. */
+export function LegacyLimit(props: { label: string; value: number; onRemove: () => void }) {
+  const { label, value, onRemove } = props
+  return (
+    <p className="text-xs text-muted">
+      {label}: {limitWords(value)}, {NOT_EDITABLE}{' '}
+      <button type="button" aria-label={`Remove: ${label}`} className="underline" onClick={onRemove}>
+        Remove
+      </button>
+    </p>
   )
 }
 

@@ -6,6 +6,7 @@ import type {
   OwnServers,
 } from '@sandlot/shared/account/agent-settings'
 import {
+  isEditableLimit,
   LIMIT_NAMES,
   type LimitName,
   PERSON_TOOLS,
@@ -77,6 +78,9 @@ export function listWords(values: readonly string[]): string {
   return values.length === 0 ? 'none' : values.join(', ')
 }
 
+/** Mark of a limit of the previous version that a team or a person still has. */
+export const NOT_EDITABLE = 'no longer editable'
+
 export function limitWords(value: number): string {
   return value === 0 ? 'no limit' : value.toLocaleString('en')
 }
@@ -123,9 +127,9 @@ export function effectiveRows(effective: EffectiveSettings): EffectiveRow[] {
           },
         ]
       : []),
-    ...LIMIT_NAMES.map((name) => ({
+    ...LIMIT_NAMES.filter((name) => isEditableLimit(name) || limits[name].value > 0).map((name) => ({
       name: LIMIT_WORDS[name],
-      value: limitWords(limits[name].value),
+      value: `${limitWords(limits[name].value)}${isEditableLimit(name) ? '' : ` (${NOT_EDITABLE})`}`,
       from: limits[name].from,
     })),
     ...instructions.map(({ value, from }) => ({ name: 'Instructions', value, from })),
