@@ -34,7 +34,7 @@ const FILE = 'docker/compose.yaml'
 const CHILDREN = ['engine-gate', 'ai-agent', 'service', 'backup'] as const
 /** Values that compose itself sets, in place of the operator’s. Undefined: the gate’s file has it. */
 const OF_COMPOSE: Record<string, Record<string, string | undefined>> = {
-  'ai-agent': { SANDLOT_DEPLOYMENT: undefined, SANDLOT_SESSIONS_DB_MODE: '0640', NODE_USE_ENV_PROXY: '1' },
+  'ai-agent': { SANDLOT_DEPLOYMENT: undefined, NODE_USE_ENV_PROXY: '1' },
   service: { NODE_USE_ENV_PROXY: '1' },
   backup: { SANDLOT_BACKUP_DIR: '/backups' },
 }
@@ -162,10 +162,10 @@ describe('the composed deployment', () => {
     const limits = (name: string): Record<string, string> =>
       Object.fromEntries(
         Object.entries(named(name).environment ?? {}).filter(([variable]) =>
-          /^SANDLOT_SANDBOX_(IMAGE|MEMORY_MB|CPUS|PIDS|TMP_MB|DISK_MB|OPEN_FILES|RUNTIME)$/.test(variable),
+          /^SANDLOT_SANDBOX_(IMAGE|MEMORY_MB|CPUS|PIDS|TMP_MB|DISK_MB|RUNTIME)$/.test(variable),
         ),
       )
-    expect(Object.keys(limits('engine-gate'))).toHaveLength(8)
+    expect(Object.keys(limits('engine-gate'))).toHaveLength(7)
     expect(limits('engine-gate')).toEqual(limits('ai-agent'))
   })
 

@@ -28,11 +28,9 @@ function settings(): [string, string][] {
 /** Variables that compose does not pass on by their names, and why. */
 export const NOT_BY_COMPOSE: Record<string, string> = {
   SANDLOT_DATA: 'the folder of each process in the volume "data"',
-  SANDLOT_SESSIONS_DB: 'in that volume',
   SANDLOT_AGENT_URL: 'the agent’s socket in that volume',
   SANDLOT_REPLICA: 'the name of the container',
   SANDLOT_SANDBOX: 'no other backend works in a container',
-  SANDLOT_WEB_DIST: 'in the image',
   HOST: 'PORT is published on loopback by compose',
   DOCKER_HOST: 'the gate’s socket',
   DOCKER_CERT_PATH: 'the engine is reached by its socket',

@@ -11,7 +11,7 @@ The agent’s tools in a person’s sandbox. \`./sandlot tools\` lists these and
 [adding a tool](add-a-tool.md). Reads run together without approval; changes run one at a time, in order, judged by [the rules](approvals.md). *Without
 approval* means: it can only change what was already allowed.
 
-All are on by default. \`SANDLOT_TOOLS_ENABLED\`, \`SANDLOT_BUILTIN_TOOLS\` and [the configuration file](settings.md#the-configuration-file) restrict them; settings of a
+All are on by default. \`SANDLOT_TOOLS_ENABLED\` and the section \`tools\` of [the configuration file](settings.md#the-configuration-file) restrict them; settings of a
 [person or a team](people.md) override these:
 
     {

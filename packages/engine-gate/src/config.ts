@@ -12,6 +12,9 @@ import { readLimits } from '@sandlot/sandbox/controller/limit-settings'
 /** Longest path of a Unix socket, in bytes, without the terminating zero. */
 const SOCKET_PATH_BYTES = 107
 
+/** Volumes of people, which outlive their containers, that may exist at once. */
+const MOST_VOLUMES = 10_000
+
 interface GateConfig {
   /** The gate's socket, in a folder of its own. */
   socket: string
@@ -48,11 +51,11 @@ export function readGateConfig(env: Environment = process.env): GateConfig {
     engine,
     images: Object.values(sandboxImages(read.SANDLOT_SANDBOX_IMAGE)),
     runtime: read.SANDLOT_SANDBOX_RUNTIME,
-    debug: read.SANDLOT_SANDBOX_PROFILE === 'debug' || read.SANDLOT_SANDBOX_DEBUG_USERS !== undefined,
+    debug: read.SANDLOT_SANDBOX_DEBUG_USERS !== undefined,
     limits,
     most: {
       containers: read.SANDLOT_ENGINE_MAX_CONTAINERS,
-      volumes: read.SANDLOT_ENGINE_MAX_VOLUMES,
+      volumes: MOST_VOLUMES,
     },
   }
 }

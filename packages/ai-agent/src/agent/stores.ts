@@ -105,7 +105,6 @@ export async function openStores(
   /** Which tools a person is offered. */
   const offer = {
     toolsEnabled: config.toolsEnabled,
-    builtinTools: config.builtinTools,
     tools: config.file.tools,
     personal,
   }

@@ -47,7 +47,6 @@ function ofConfiguration(config: AgentConfig): ToolListing {
   const all = builtinTools()
   const offered = offeredTools('', all, {
     toolsEnabled: config.toolsEnabled,
-    builtinTools: config.builtinTools,
     tools: config.file.tools,
   })
   return {

@@ -4,7 +4,6 @@ import { dirname, join, resolve } from 'node:path'
 import { readKeysFolder } from '@sandlot/shared/node/secret-file'
 import { type Environment, ConfigError, readConfig, settingRows, settingSchema } from '@sandlot/shared/config'
 import { type SettingValues, settingNames } from '@sandlot/shared/config/settings'
-import { nearest } from '@sandlot/shared/config/names'
 import type { Mode } from '@sandlot/shared/chat/mode'
 import type { SettingRow } from '@sandlot/shared/admin/configuration'
 import { PERSON_TOOLS } from '@sandlot/shared/account/agent-settings'
@@ -34,6 +33,8 @@ import type { ResultLimits } from '../tools/output/truncate-output.ts'
 import { type NetworkConfig, readNetwork } from './network.ts'
 
 const MiB = 1024 * 1024
+/** Free inodes of the host below which no sandbox may write. */
+const FREE_INODES = 10_000
 
 /** Longest path of a Unix socket, in bytes, without the terminating zero. */
 const SOCKET_PATH_BYTES = 107
@@ -91,8 +92,6 @@ export interface AgentConfig {
   modelSilence: ModelsSettings['silence']
   defaultMode: Mode
   toolsEnabled: boolean
-  /** Names of the built-in tools to offer, or all. */
-  builtinTools: readonly string[] | 'all'
   toolTimeoutMs: number
   maxConcurrentTools: number
   /** Prompts that run at once; undefined: no limit. */
@@ -148,7 +147,6 @@ export function readAgentConfig(
   const listen = readListen(read, problems)
   const tls = readEngineTls(env, problems)
   const allToolNames = [...toolNames, ...PERSON_TOOLS]
-  const builtinTools = readToolNames(read.SANDLOT_BUILTIN_TOOLS, allToolNames, problems)
   const limits = readLimits(read, problems)
   const file = readConfigFile(configFile, required, problems)
   const named = { ...placed('users', file.users), ...placed('teams', file.teams) }
@@ -159,7 +157,7 @@ export function readAgentConfig(
   const budgets = readBudgets(read, file.limits)
   const modelSilence = {
     idleMs: read.SANDLOT_MODEL_IDLE_SECONDS * 1_000,
-    progressMs: read.SANDLOT_MODEL_PROGRESS_SECONDS * 1_000,
+    progressMs: read.SANDLOT_MODEL_IDLE_SECONDS * 2_000,
   }
   const models = readModelEndpoints(read, file, modelSilence, budgets, problems)
   if (problems.length > 0) throw new ConfigError(problems)
@@ -174,7 +172,6 @@ export function readAgentConfig(
     modelSilence,
     defaultMode: read.SANDLOT_DEFAULT_MODE,
     toolsEnabled: read.SANDLOT_TOOLS_ENABLED,
-    builtinTools,
     ...readCallLimits(read),
     limits: budgets,
     sandbox: readSandbox(read, { tls, limits, network, kubernetes: readKubernetes(read, env) }),
@@ -279,14 +276,15 @@ function readSandbox(
   read: Read,
   checked: Pick<AgentConfig['sandbox'], 'tls' | 'limits' | 'network' | 'kubernetes'>,
 ): AgentConfig['sandbox'] {
+  const debugUsers = new Set(namesIn(read.SANDLOT_SANDBOX_DEBUG_USERS ?? '').map(normalKey))
   return {
     backend: read.SANDLOT_SANDBOX,
     dockerHost: read.DOCKER_HOST,
     images: sandboxImages(read.SANDLOT_SANDBOX_IMAGE),
     host: readHost(read),
     runtime: read.SANDLOT_SANDBOX_RUNTIME,
-    profile: read.SANDLOT_SANDBOX_PROFILE,
-    debugUsers: new Set(namesIn(read.SANDLOT_SANDBOX_DEBUG_USERS ?? '').map(normalKey)),
+    profile: debugUsers.delete('*') ? 'debug' : 'default',
+    debugUsers,
     pool: read.SANDLOT_SANDBOX_POOL,
     idle: {
       pauseAfterMs: read.SANDLOT_SANDBOX_PAUSE_AFTER_MS,
@@ -313,23 +311,6 @@ function secretsOf(network: NetworkConfig): string[] {
   return Object.values(network.egress.credentials).map(({ value }) => value)
 }
 
-function readToolNames(
-  list: string | undefined,
-  known: readonly string[],
-  problems: string[],
-): readonly string[] | 'all' {
-  if (list === undefined) return 'all'
-  const names = namesIn(list)
-  for (const name of names) {
-    if (known.includes(name)) continue
-    const meant = nearest(name, known)
-    problems.push(
-      `SANDLOT_BUILTIN_TOOLS: there is no tool ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`,
-    )
-  }
-  return names
-}
-
 function namesIn(list: string): string[] {
   return list
     .split(',')
@@ -337,7 +318,7 @@ function namesIn(list: string): string[] {
     .filter((name) => name !== '')
 }
 
-const OF_ONE_HOST = ['SANDLOT_HOST_MEMORY_MB', 'SANDLOT_HOST_DISK_FREE_MB', 'SANDLOT_HOST_FILES_FREE']
+const OF_ONE_HOST = ['SANDLOT_HOST_MEMORY_MB', 'SANDLOT_HOST_DISK_FREE_MB']
 
 function manyHostsProblems({ SANDLOT_SANDBOX: name, ...read }: Read, env: Environment): string[] {
   const image = imageProblem(name, read.SANDLOT_SANDBOX_IMAGE)
@@ -354,6 +335,6 @@ function readHost(read: Read): HostOptions {
   return {
     ...sandboxes,
     ...(read.SANDLOT_HOST_MEMORY_MB === 0 ? {} : { memoryBytes: read.SANDLOT_HOST_MEMORY_MB * MiB }),
-    diskFloor: { bytes: read.SANDLOT_HOST_DISK_FREE_MB * MiB, files: read.SANDLOT_HOST_FILES_FREE },
+    diskFloor: { bytes: read.SANDLOT_HOST_DISK_FREE_MB * MiB, files: FREE_INODES },
   }
 }

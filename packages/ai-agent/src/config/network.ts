@@ -19,7 +19,6 @@ interface NetworkSettings {
   SANDLOT_SANDBOX_NETWORK: 'none' | 'egress'
   SANDLOT_EGRESS_ALLOW?: string | undefined
   SANDLOT_EGRESS_CREDENTIALS?: string | undefined
-  SANDLOT_EGRESS_CONNECTIONS?: number | undefined
   SANDLOT_EGRESS_MB_PER_HOUR?: number | undefined
 }
 
@@ -35,17 +34,14 @@ const credentials = z.record(
  * not everybody has a network: administrators give it to single people and teams at any time.
  */
 export function readNetwork(read: NetworkSettings, problems: string[]): NetworkConfig {
-  const { SANDLOT_EGRESS_CONNECTIONS: connections, SANDLOT_EGRESS_MB_PER_HOUR: megabytes } = read
+  const { SANDLOT_EGRESS_MB_PER_HOUR: megabytes } = read
   const egress = {
     allow: (read.SANDLOT_EGRESS_ALLOW ?? '')
       .split(',')
       .map((entry) => entry.trim())
       .filter((entry) => entry !== ''),
     credentials: readCredentials(read.SANDLOT_EGRESS_CREDENTIALS, problems),
-    budgets: {
-      connections,
-      bytes: megabytes === undefined ? undefined : megabytes * MiB,
-    },
+    budgets: { bytes: megabytes === undefined ? undefined : megabytes * MiB },
   }
   check('SANDLOT_EGRESS_ALLOW', { allow: egress.allow }, problems)
   check('SANDLOT_EGRESS_CREDENTIALS', { allow: [], credentials: egress.credentials }, problems)

@@ -29,8 +29,13 @@ const toolSettings = z.strictObject({
   concurrency: z.int().min(1).max(1000).optional(),
 })
 
-/** By tool id: `run_shell_command`, `server::tool`. */
-export const toolsSection = z.record(z.string().min(1).max(256), toolSettings)
+/** By tool id: `run_shell_command`, `server::tool`; `*`: every built-in tool that is not named. */
+export const toolsSection = z
+  .record(z.string().min(1).max(256), toolSettings)
+  .refine(
+    ({ [ALL_TOOLS]: all = {} }) => Object.keys(all).every((name) => name === 'enabled'),
+    'for "*" only "enabled" can be set; set the rest for single tools',
+  )
 type ToolsSection = z.output<typeof toolsSection>
 
 /** The tool as the operator wants it. */
@@ -56,8 +61,6 @@ function configuredTool(tool: Tool, section: ToolsSection): Tool {
 interface OfferSettings {
   /** `SANDLOT_TOOLS_ENABLED`. */
   toolsEnabled: boolean
-  /** `SANDLOT_BUILTIN_TOOLS`, by name. */
-  builtinTools: readonly string[] | 'all'
   tools?: ToolsSection | undefined
   /** Administrators' settings for single people. */
   personal?: PersonalSettings | undefined
@@ -75,25 +78,25 @@ export function offeredTools(userId: string, tools: readonly Tool[], settings: O
   const offered = (tool: Tool): boolean => {
     if (tool.runs?.offeredTo?.(userId) === false) return false
     if (withheldServers?.has(serverOf(tool)) === true) return false
-    return isAllowed(userId, { id: idOf(tool), name: tool.name }, settings)
+    return isAllowed(userId, idOf(tool), settings)
   }
   return tools.filter(offered).map((tool) => configuredTool(tool, section))
 }
 
 /** True if a person may use a tool that is not the agent's: as if it were a tool of this id. */
 export function mayUse(userId: string, id: PersonTool, settings: OfferSettings): boolean {
-  return isAllowed(userId, { id, name: id }, settings)
+  return isAllowed(userId, id, settings)
 }
 
 /** An administrator's word for the user, else what holds for everybody. */
 function isAllowed(
   userId: string,
-  { id, name }: { id: string; name: string },
-  { toolsEnabled, builtinTools, tools: section = {}, personal }: OfferSettings,
+  id: string,
+  { toolsEnabled, tools: section = {}, personal }: OfferSettings,
 ): boolean {
   const own = personal?.of(userId).tools
-  const listed = id.includes('::') || builtinTools === 'all' || builtinTools.includes(name)
-  const enabled = Object.hasOwn(section, id) ? (section[id]?.enabled ?? listed) : listed
+  const byDefault = id.includes('::') || section[ALL_TOOLS]?.enabled !== false
+  const enabled = Object.hasOwn(section, id) ? (section[id]?.enabled ?? byDefault) : byDefault
   // A user for whom tools were switched on gets the default ones.
   return own?.single.get(id) ?? (enabled && (own?.all ?? toolsEnabled))
 }
@@ -183,8 +186,7 @@ export function offeredToolsOf(all: ToolsOf, settings: OfferSettings): ToolsOf {
   const nothing = createRegistry()
   /** Everybody's tools of a registry; the same object as long as nothing about it changes. */
   const everybodys = new WeakMap<ToolRegistry, Map<string, ToolRegistry>>()
-  const untouched =
-    settings.toolsEnabled && settings.builtinTools === 'all' && Object.keys(settings.tools ?? {}).length === 0
+  const untouched = settings.toolsEnabled && Object.keys(settings.tools ?? {}).length === 0
 
   const offer = (userId: string, from: ToolRegistry): ToolRegistry => {
     const registry = createRegistry()

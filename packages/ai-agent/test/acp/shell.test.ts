@@ -53,7 +53,7 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
     }),
     streams: new ByteStreams(),
     connected,
-    mayUse: (userId, what) => mayUse(userId, what, { toolsEnabled: true, builtinTools: 'all', personal }),
+    mayUse: (userId, what) => mayUse(userId, what, { toolsEnabled: true, personal }),
     sandboxAdmin: {
       sandboxes: {
         ...sandboxes,

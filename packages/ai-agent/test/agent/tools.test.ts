@@ -33,12 +33,13 @@ beforeEach(() => {
     up: { command: process.execPath, args: [SCRIPT], tools: ['say'] },
     down: { command: process.execPath, args: ['-e', 'process.exit(3)'] },
   }
-  writeFileSync(config, JSON.stringify({ mcpServers }))
+  const on = { enabled: true }
+  const tools = { '*': { enabled: false }, read_file: on, run_shell_command: on }
+  writeFileSync(config, JSON.stringify({ mcpServers, tools }))
   env = {
     ...nodeEnvironment(),
     SANDLOT_DATA: folder.path,
     SANDLOT_CONFIG: config,
-    SANDLOT_BUILTIN_TOOLS: 'read_file,run_shell_command',
     DOCKER_HOST: NO_ENGINE,
   }
 })

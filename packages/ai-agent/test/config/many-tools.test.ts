@@ -20,7 +20,7 @@ test('128 go into a request, ours first, the same each time; one note names the 
   await using bench = await AgentBench.start([textAnswer('one'), textAnswer('two'), textAnswer('three')])
   let registry = createRegistry()
   registry.register(...tools(60, 'jira'), ...tools(20), ...tools(60, 'github'), ...tools(5, 'weather'))
-  const offer = offeredToolsOf(() => Promise.resolve(registry), { toolsEnabled: true, builtinTools: 'all' })
+  const offer = offeredToolsOf(() => Promise.resolve(registry), { toolsEnabled: true })
   const session = await newSession(await bench.core({ parts: { tools: offer } }))
   await ask(session, 'go')
   await ask(session, 'on')

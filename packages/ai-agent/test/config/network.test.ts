@@ -27,14 +27,13 @@ describe('the network of sandboxes', () => {
       SANDLOT_SANDBOX_NETWORK: 'egress',
       SANDLOT_EGRESS_ALLOW: 'package-registries, *.example.org,example.org:8080,',
       SANDLOT_EGRESS_CREDENTIALS: '{"mirror.example.org": {"value": "Bearer canary"}}',
-      SANDLOT_EGRESS_CONNECTIONS: '8',
       SANDLOT_EGRESS_MB_PER_HOUR: '2',
     })
     expect(config.sandbox.network).toEqual({
       egress: {
         allow: ['package-registries', '*.example.org', 'example.org:8080'],
         credentials: { 'mirror.example.org': { value: 'Bearer canary' } },
-        budgets: { connections: 8, bytes: 2 * 1024 * 1024 },
+        budgets: { bytes: 2 * 1024 * 1024 },
       },
       everybody: true,
     })

@@ -11,7 +11,7 @@ import { type Tool, idOf } from '../../src/tools/tool.ts'
 
 type OfferSettings = Parameters<typeof offeredTools>[2]
 
-const EVERYTHING: OfferSettings = { toolsEnabled: true, builtinTools: 'all' }
+const EVERYTHING: OfferSettings = { toolsEnabled: true }
 const names = (userId: string, settings: OfferSettings, tools: readonly Tool[] = builtinTools()) =>
   offeredTools(userId, tools, settings).map(({ name }) => name)
 const remote: Tool = { ...echoTool(), name: 'look', runs: { as: { id: 'srv::look' }, cache: {} } }
@@ -20,10 +20,12 @@ describe('who is offered what', () => {
   test('everything, nothing, the listed built-in ones', () => {
     expect(names('u', EVERYTHING)).toEqual(builtinTools().map(({ name }) => name))
     expect(names('u', { ...EVERYTHING, toolsEnabled: false })).toEqual([])
-    expect(names('u', { ...EVERYTHING, builtinTools: ['echo'] }, [echoTool(), remote])).toEqual([
-      'echo',
-      'look',
-    ])
+    expect(
+      names('u', { ...EVERYTHING, tools: { '*': { enabled: false }, echo: { enabled: true } } }, [
+        echoTool(),
+        remote,
+      ]),
+    ).toEqual(['echo', 'look'])
   })
 
   test('an operator takes single tools away, and changes what they may take', () => {
@@ -60,11 +62,8 @@ describe('who is offered what', () => {
     const both = [echoTool(), remote]
     expect(names('off', { ...EVERYTHING, personal }, both)).toEqual([])
     expect(names('some', { ...EVERYTHING, personal }, both)).toEqual(['echo'])
-    expect(names('on', { toolsEnabled: false, builtinTools: 'all', personal }, both)).toEqual([
-      'echo',
-      'look',
-    ])
-    expect(names('some', { toolsEnabled: false, builtinTools: 'all', personal }, both)).toEqual(['echo'])
+    expect(names('on', { toolsEnabled: false, personal }, both)).toEqual(['echo', 'look'])
+    expect(names('some', { toolsEnabled: false, personal }, both)).toEqual(['echo'])
     expect(names('constructor', { ...EVERYTHING, personal }, both)).toEqual(['echo', 'look'])
   })
 
@@ -152,7 +151,7 @@ describe('tools off', () => {
     const never = (): never => {
       throw new Error('no tool code on the way of a text')
     }
-    const tools = offeredToolsOf(never, { toolsEnabled: false, builtinTools: 'all' })
+    const tools = offeredToolsOf(never, { toolsEnabled: false })
     const session = await newSession(await bench.core({ parts: { tools } }))
     await ask(session, 'hi')
     for (const { body } of bench.provider.requests) {

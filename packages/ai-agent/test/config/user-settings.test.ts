@@ -190,7 +190,7 @@ describe('the network of one person', () => {
       ...builtinTools(),
       allowHost(rules, (userId) => network.mayAsk(userId)),
     )
-    const toolsOf = offeredToolsOf(async () => all, { toolsEnabled: true, builtinTools: 'all', personal })
+    const toolsOf = offeredToolsOf(async () => all, { toolsEnabled: true, personal })
     const { signal } = new AbortController()
     expect((await toolsOf('id1', signal)).has('allow_host')).toBe(true)
     const without = await toolsOf('id2', signal)

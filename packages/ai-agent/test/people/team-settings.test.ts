@@ -277,13 +277,15 @@ test('tools given to a person where no one had any are there from the next promp
   }
   const started = await start(
     newFolder(),
-    { mcpServers: { s: server } },
+    {
+      mcpServers: { s: server },
+      tools: { '*': { enabled: false }, glob: { enabled: true } },
+    },
     {
       OPENAI_MODEL: 'main',
       OPENAI_BASE_URL: provider.baseUrl,
       OPENAI_API_KEY: 'k',
       SANDLOT_TOOLS_ENABLED: 'false',
-      SANDLOT_BUILTIN_TOOLS: 'glob',
     },
   )
   const { asked, settings, agent } = started

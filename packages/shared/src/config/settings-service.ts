@@ -11,11 +11,13 @@ export const SERVICE_SETTINGS = {
     meaning: 'where the service reads ai-agent’s sessions.db (default: in $SANDLOT_DATA; compose sets it)',
     schema: TEXT,
     processes: ['service'],
+    internal: true,
   },
   SANDLOT_WEB_DIST: {
     meaning: 'folder of the built web app',
     schema: TEXT,
     processes: ['service'],
+    internal: true,
   },
   SANDLOT_PREVIEW_HOST: {
     meaning: 'host for previews of apps in sandboxes, like preview.chat.example.org (docs/previews.md)',

@@ -131,8 +131,7 @@ function ToolRow({ tool }: { tool: ToolLine }) {
 function SwitchedOffWhere() {
   return (
     <p className="text-sm text-muted">
-      Built-in tools are switched off for everybody in the configuration, from the next start on:{' '}
-      <code className="text-xs">SANDLOT_BUILTIN_TOOLS</code>, or the section{' '}
+      Built-in tools are switched off for everybody in the configuration, from the next start on: the section{' '}
       <code className="text-xs">tools</code> of its file. For a team or a person it is done at once, under{' '}
       <Link
         href="/settings/teams"
