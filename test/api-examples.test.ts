@@ -1,7 +1,8 @@
 /** docs/api.md, tried out: its curl examples in their order, and the shapes of its routes, against a service and an agent. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { chatResponse, newApiKey } from '@sandlot/shared/account/api'
+import { chatResponse } from '@sandlot/shared/chat/chat-api'
+import { newApiKey } from '@sandlot/shared/account/api'
 import { pendingApprovalList } from '@sandlot/shared/chat/pending-approvals'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {

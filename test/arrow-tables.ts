@@ -14,6 +14,7 @@ packages/shared/src/
   acp: base chat account
   workspace: base chat account
   admin: base chat account workspace
+  actions.ts: chat account workspace admin
   config.ts: config admin
   node: base config async account admin config.ts
   transcript: base chat

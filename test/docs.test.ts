@@ -3,6 +3,7 @@ import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import { envExample, settingsReference, withSettings, withVariables } from './configuration-docs.ts'
 import { alertRules, grafanaDashboard, withMetrics } from './observability-docs.ts'
+import { openApi } from '../packages/service/test/support/openapi.ts'
 import { read, repositoryFiles, ROOT } from './source-files.ts'
 import { toolReference } from './tool-docs.ts'
 
@@ -19,6 +20,10 @@ test('docs/settings.md and .env.example list every setting, the README the commo
 
 test('the reference of the tools is that of the tools', () => {
   expect(read('docs/tools.md').text, HOW).toBe(toolReference())
+})
+
+test('the OpenAPI document is that of the actions', () => {
+  expect(read('docs/openapi.json').text, HOW).toBe(openApi())
 })
 
 test('the dashboard, the alert rules and the table of metrics are those of the metrics', () => {

@@ -66,7 +66,6 @@ const RULES = {
     'packages/sandbox/src/doctor/versions.ts hasFix': CASES,
     'packages/sandbox/src/sbxd/protocol/frames.ts encodeOutwardFrame': PLAYED,
     'packages/service/src/auth/limits.ts DEFAULT_RATES': KNOWN,
-    'packages/shared/src/account/api.ts chatResponse': PLAYED,
     'packages/shared/src/chat/frames.ts serverFrame': PLAYED,
     'packages/storage/src/database/free-bytes.ts logBytes': PARTS,
     'packages/web/src/chat/composer/drafts.ts draftOf': PARTS,

@@ -11,8 +11,8 @@ const PLACES = [
   file('docs/settings.md', '- `SANDLOT_DATA`: folder\n- `SANDLOT_CONFIG`: file\n'),
   file('packages/shared/src/acp/meta.ts', "  a: '_sandlot/approve',\n"),
   file(
-    'test/key-scopes.test.ts',
-    "  'GET /api/a': 'read',\n  'POST /api/a': 'read',\n  'GET /api/b': 'read',\n",
+    'packages/shared/src/chat/actions.ts',
+    "  a: { route: 'GET /api/a' },\n  b: { route: 'POST /api/a' },\n  c: { route: 'GET /api/b' },\n",
   ),
 ]
 const table = { root: 'src/', allowed: { low: [], high: ['low'] }, remaining: ['low → high'] }
@@ -56,7 +56,7 @@ describe('the weight', () => {
   })
 
   test('has no figure of a place that is not there', () =>
-    expect(() => weigh(PLACES.slice(1), [table], 0)).toThrow('settings.md'))
+    expect(() => weigh(PLACES.slice(1), [table], 0)).toThrow('settings'))
 
   test('has the share of dialect: how a comment begins, and words, of its lines', () => {
     const text = [

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { chatResponse, newApiKey } from '@sandlot/shared/account/api'
+import { chatResponse } from '@sandlot/shared/chat/chat-api'
+import { newApiKey } from '@sandlot/shared/account/api'
 import { metaOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import { describe, expect, test } from 'vitest'
 import { openSessionReader } from '../../packages/storage/src/store/open.ts'

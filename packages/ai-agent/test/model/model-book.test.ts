@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type AnyMessage, PROTOCOL_VERSION, client, methods } from '@agentclientprotocol/sdk'
-import { EXT, type ModelsAsk } from '@sandlot/shared/acp/meta'
+import { EXT, type modelsParams } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import {
   type Endpoint,
@@ -30,6 +30,8 @@ import {
 import { type NeutralAnswer, WIRE_ANSWERS } from '../support/wire-answers.ts'
 import { fileFolder } from '../../../../test/folders.ts'
 import { LOCAL_PROCESS } from '../../../../test/config.ts'
+
+type ModelsAsk = z.infer<typeof modelsParams>['ask']
 
 const folder = fileFolder('models')
 const closing: (() => Promise<void>)[] = []

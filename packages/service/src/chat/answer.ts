@@ -1,5 +1,5 @@
 /** The answer of `POST /api/chat`: a fold of the log of one prompt. */
-import type { ChatResponse, ToolResult } from '@sandlot/shared/account/api'
+import type { ChatResponse, ToolResult } from '@sandlot/shared/chat/chat-api'
 import { isLive, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { type EndReason, failureOf, type StopReason } from '@sandlot/shared/chat/reasons'

@@ -1,4 +1,7 @@
 /** The HTTP app: what holds for every answer, then the routes. */
+import { ACTIONS } from '@sandlot/shared/actions'
+import type { Action } from '@sandlot/shared/base/action'
+import { MCP_CLIENT_PATH, publishedMcpClient } from '@sandlot/shared/base/mcp-client'
 import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/chat/frames'
 import { newId } from '@sandlot/shared/base/ids'
@@ -8,51 +11,19 @@ import { bodyLimit } from 'hono/body-limit'
 import { createMiddleware } from 'hono/factory'
 import { matchedRoutes } from 'hono/route'
 import { secureHeaders } from 'hono/secure-headers'
-import { accountsRoutes } from './account/accounts-routes.ts'
-import { chatRoutes } from './chats/chat-routes.ts'
 import type { ServiceConfig } from '../config.ts'
+import { addActions } from './actions.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
-import { directoryRoutes } from './account/directory-routes.ts'
-import { execRoutes } from './workspace/exec-routes.ts'
-import { filesRoutes } from './workspace/files-routes.ts'
-import { sessionImageRoutes, uploadRoutes } from './chats/images-routes.ts'
+import { registrationOf } from './handlers.ts'
 import { healthRoutes } from './health-routes.ts'
-import { instructionsRoutes } from './account/instructions-routes.ts'
-import { invitationsRoutes } from './admin/invitations-routes.ts'
-import { ownDataRoutes } from './account/own-data-routes.ts'
-import { resetRoutes } from './account/reset-routes.ts'
-import { mcpRoutes } from './account/mcp-routes.ts'
-import { alertsRoutes } from './admin/alerts-routes.ts'
-import { auditRoutes } from './admin/audit-routes.ts'
-import { backupsRoutes } from './admin/backups-routes.ts'
-import { overviewRoutes } from './admin/overview-routes.ts'
-import { mcpServersRoutes } from './account/mcp-servers-routes.ts'
-import { modelsRoutes } from './admin/models-routes.ts'
-import { notificationsRoutes } from './account/notifications-routes.ts'
-import { portsRoutes } from './workspace/ports-routes.ts'
-import { operationsRoutes } from './admin/operations-routes.ts'
-import { peopleRoutes } from './admin/people-routes.ts'
-import { exportRoutes } from './chats/export-routes.ts'
-import { projectsRoutes } from './chats/projects-routes.ts'
 import { addressIn } from '../auth/address.ts'
 import { textAddressesOnly } from './request.ts'
-import { rulesRoutes } from './account/rules-routes.ts'
-import { searchRoutes } from './chats/search-routes.ts'
-import { sandboxRoutes } from './workspace/sandbox-routes.ts'
-import { secretsRoutes } from './account/secrets-routes.ts'
-import { approvalsRoutes, sessionsRoutes } from './chats/sessions-routes.ts'
-import { sharesRoutes } from './chats/shares-routes.ts'
-import { snapshotsRoutes } from './chats/snapshots-routes.ts'
-import { signInRoutes } from './account/sign-in-routes.ts'
-import { terminalsRoutes } from './workspace/terminals-routes.ts'
-import { retentionRoutes } from './admin/retention-routes.ts'
-import { ownSettingsRoutes, personRoutes, teamsRoutes } from './admin/teams-routes.ts'
-import { adminUsageRoutes, usageRoutes } from './admin/usage-routes.ts'
 import { webApp } from './web-app.ts'
-import { workspaceRoutes } from './workspace/workspace-routes.ts'
 
 export function makeApp(parts: Parts): Hono<AppEnv> {
   const { config } = parts
+  const registration = registrationOf(parts)
+  const actions = Object.entries<Action>(ACTIONS)
   const app = new Hono<AppEnv>()
     .use(numbered(parts))
     .use('/api/files/preview', framed())
@@ -66,22 +37,26 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
     .use(pageHeaders(config))
     .use('/api/*', neverCached())
     .use(textAddressesOnly)
-    // Before the limit of everything else, because they have their own.
-    .route('/api/images', uploadRoutes(parts))
-    .route('/api/files', filesRoutes(parts))
-    .route('/api/files', workspaceRoutes(parts))
-    .route('/api/exec', execRoutes(parts))
-    .use(
-      bodyLimit({
-        maxSize: MAX_FRAME_BYTES,
-        onError: () => {
-          throw new SandlotError('too_large', `A request has at most ${MAX_FRAME_BYTES} bytes.`)
-        },
-      }),
-    )
-  addAccountRoutes(app, parts)
-  addChatRoutes(app, parts)
+  addActions(app, parts, registration, actions.filter(hasOwnLimit))
+  app.use(
+    bodyLimit({
+      maxSize: MAX_FRAME_BYTES,
+      onError: () => {
+        throw new SandlotError('too_large', `A request has at most ${MAX_FRAME_BYTES} bytes.`)
+      },
+    }),
+  )
+  addActions(
+    app,
+    parts,
+    registration,
+    actions.filter((one) => !hasOwnLimit(one)),
+  )
+  const { publicUrl } = config
+  // For authorization servers, which have no session: the content is public.
+  if (publicUrl !== undefined) app.get(MCP_CLIENT_PATH, (c) => c.json(publishedMcpClient(publicUrl)))
   app
+    .route('/', healthRoutes(parts))
     .get('/ws', () => {
       throw new SandlotError('bad_request', 'This address takes WebSockets only.')
     })
@@ -93,6 +68,11 @@ export function makeApp(parts: Parts): Hono<AppEnv> {
   app.notFound((c) => answerError(c, parts, new SandlotError('not_found', 'There is nothing here.')))
   app.onError((error, c) => answerError(c, parts, error))
   return app
+}
+
+/** Registered before the limit of everything else. */
+function hasOwnLimit([, { scope, route }]: [string, Action]): boolean {
+  return scope === 'files' || route === ACTIONS.runCommand.route
 }
 
 function pageHeaders(config: ServiceConfig) {
@@ -116,55 +96,6 @@ function pageHeaders(config: ServiceConfig) {
     referrerPolicy: 'no-referrer',
     strictTransportSecurity: config.publicUrl?.startsWith('https:') === true,
   })
-}
-
-/** Accounts, and what administrators see and set. */
-function addAccountRoutes(app: Hono<AppEnv>, parts: Parts): void {
-  app
-    .route('/', healthRoutes(parts))
-    .route('/api', accountsRoutes(parts))
-    .route('/api', signInRoutes(parts))
-    .route('/api', ownDataRoutes(parts))
-    .route('/api/users', peopleRoutes(parts))
-    .route('/api/users', personRoutes(parts))
-    .route('/api/teams', teamsRoutes(parts))
-    .route('/api/models', modelsRoutes(parts))
-    .route('/api/admin/alerts', alertsRoutes(parts))
-    .route('/api/admin/audit', auditRoutes(parts))
-    .route('/api/admin/backups', backupsRoutes(parts))
-    .route('/api/admin/retention', retentionRoutes(parts))
-    .route('/api/admin/overview', overviewRoutes(parts))
-    .route('/api/mcp-servers', mcpServersRoutes(parts, 'own'))
-    .route('/api/admin/mcp-servers', mcpServersRoutes(parts, 'deployment'))
-    .route('/api/me', ownSettingsRoutes(parts))
-    .route('/api/usage', usageRoutes(parts))
-    .route('/api/admin/usage', adminUsageRoutes(parts))
-    .route('/api/admin', operationsRoutes(parts))
-}
-
-/** Chats and workspaces, and what belongs to a person. */
-function addChatRoutes(app: Hono<AppEnv>, parts: Parts): void {
-  app
-    .route('/api/invitations', invitationsRoutes(parts))
-    .route('/api/reset', resetRoutes(parts))
-    .route('/api', chatRoutes(parts))
-    .route('/api/sessions', sessionsRoutes(parts))
-    .route('/api/sessions', sessionImageRoutes(parts))
-    .route('/api/sessions', sharesRoutes(parts))
-    .route('/api/approvals', approvalsRoutes(parts))
-    .route('/api/sessions', exportRoutes(parts))
-    .route('/api/snapshots', snapshotsRoutes(parts))
-    .route('/api/people', directoryRoutes(parts))
-    .route('/api/search', searchRoutes(parts))
-    .route('/api/projects', projectsRoutes(parts))
-    .route('/api/rules', rulesRoutes(parts))
-    .route('/api/secrets', secretsRoutes(parts))
-    .route('/api/notices', notificationsRoutes(parts))
-    .route('/api/instructions', instructionsRoutes(parts))
-    .route('/api/terminals', terminalsRoutes(parts))
-    .route('/api/ports', portsRoutes(parts))
-    .route('/api/sandbox', sandboxRoutes(parts))
-    .route('/oauth/mcp', mcpRoutes(parts))
 }
 
 /** Every answer carries the id under which the log has it. */

@@ -5,10 +5,11 @@ import { parseExactly } from '@sandlot/shared/base/exact-numbers'
 import { parseStorable } from '@sandlot/shared/base/storable-text'
 import type { MiddlewareHandler } from 'hono'
 import { createMiddleware } from 'hono/factory'
+import type { KeyScope } from '@sandlot/shared/account/sign-in-api'
 import type { z } from 'zod'
 import { findCaller, type Caller } from '../auth/caller.ts'
 import { kindOfRequest } from '../auth/user-traffic.ts'
-import { requireScope, scopeOf } from '../auth/scopes.ts'
+import { requireScope } from '../auth/scopes.ts'
 import { problemsOf } from '../socket/frame.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
 import { peerOf } from '../auth/address.ts'
@@ -17,16 +18,18 @@ const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * Only with a sign-in or an API key, and within the share of its user; a cookie changes things only
- * from a page of ours. Prolongs the sign-in.
+ * from a page of ours. Prolongs the sign-in. A key needs the scope; `cookie`: `pagesOnly` refuses
+ * it.
  */
-export function requireCaller({ accounts, isOurs, traffic }: Parts): MiddlewareHandler<AppEnv> {
+export function requireCaller(
+  { accounts, isOurs, traffic }: Pick<Parts, 'accounts' | 'isOurs' | 'traffic'>,
+  scope: KeyScope | 'cookie',
+): MiddlewareHandler<AppEnv> {
   return createMiddleware<AppEnv>(async function callerIsKnown(c, next) {
-    // Several routers at one address each ask for it.
-    if (c.var.findCallerAgain !== undefined) return next()
     const credentials = { ...credentialsIn(c.env.incoming), address: c.var.address }
     const find = () => findCaller(accounts, isOurs, credentials, !SAFE_METHODS.has(c.req.method))
     const caller = await find()
-    if (caller.via === 'key') requireScope(caller.scopes, scopeOf(c.req.method, c.req.path))
+    if (caller.via === 'key' && scope !== 'cookie') requireScope(caller.scopes, scope)
     const { id } = caller.account
     await traffic.request(id, kindOfRequest(c.req.method, c.req.path))
     c.set('caller', caller)
@@ -52,7 +55,7 @@ export function pacedBody(c: Ctx, { traffic }: Parts): ReadableStream<Uint8Array
 }
 
 /** Requests without a caller yet (set-up, sign-in): refused from foreign pages. */
-export function requireOurOrigin({ isOurs }: Parts): MiddlewareHandler<AppEnv> {
+export function requireOurOrigin({ isOurs }: Pick<Parts, 'isOurs'>): MiddlewareHandler<AppEnv> {
   return createMiddleware<AppEnv>(async function originIsOurs(c, next) {
     const origin = c.req.header('origin')
     if (origin !== undefined && !isOurs(origin, c.req.header('host'))) {
@@ -60,14 +63,6 @@ export function requireOurOrigin({ isOurs }: Parts): MiddlewareHandler<AppEnv> {
     }
     await next()
   })
-}
-
-/** An administrator signed in, or by a key of theirs with the scope `admin`. */
-export function requireAdministrator(c: Ctx): void {
-  const { caller } = c.var
-  if (caller.via === 'key') requireScope(caller.scopes, 'admin')
-  if (caller.account.role === 'admin') return
-  throw new SandlotError('forbidden', 'Only an administrator can do this.')
 }
 
 /**
@@ -106,9 +101,18 @@ export const textAddressesOnly = createMiddleware<AppEnv>(async function address
   await next()
 })
 
-/** After `requireCaller`, for routes that only administrators have. */
+/** After `requireCaller`: an administrator, with a key only if it has the scope `admin`. */
 export const administratorsOnly = createMiddleware<AppEnv>(async function isAdministrator(c, next) {
-  requireAdministrator(c)
+  const { caller } = c.var
+  if (caller.via === 'key') requireScope(caller.scopes, 'admin')
+  if (caller.account.role !== 'admin')
+    throw new SandlotError('forbidden', 'Only an administrator can do this.')
+  await next()
+})
+
+/** After `requireCaller`: see `requireSignIn`. */
+export const pagesOnly = createMiddleware<AppEnv>(async function isSignedIn(c, next) {
+  requireSignIn(c)
   await next()
 })
 

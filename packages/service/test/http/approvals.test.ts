@@ -1,5 +1,6 @@
 /** Answers to approvals and a Stop, without a browser. */
-import { errorBody, chatResponse } from '@sandlot/shared/account/api'
+import { chatResponse } from '@sandlot/shared/chat/chat-api'
+import { errorBody } from '@sandlot/shared/account/api'
 import { waitingApprovals } from '@sandlot/shared/chat/pending'
 import { pendingApprovalList } from '@sandlot/shared/chat/pending-approvals'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'

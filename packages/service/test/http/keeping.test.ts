@@ -1,6 +1,6 @@
 /** Marks and projects, over HTTP, with the real agent's own rows. */
 import { type Project, projectList } from '@sandlot/shared/chat/chats'
-import { sessionList } from '@sandlot/shared/account/api'
+import { sessionList } from '@sandlot/shared/chat/chat-api'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { addUser, setUp, startHarness } from '../support/harness.ts'
 import type { Browser, Harness } from '../support/harness.ts'

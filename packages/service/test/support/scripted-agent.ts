@@ -509,6 +509,7 @@ export class ScriptedAgent {
         this.received.push(`typing ${params.user.id} ${params.sessionId}`)
       })
       .onRequest(EXT.mcpServers, mcpServersParams, ({ params: { user, ask } }) => {
+        if (user.role === 'guest') throw refusal('forbidden', 'Guests have no MCP servers.')
         this.received.push(`mcp_servers ${user.id} ${ask.of} ${ask.do}`)
         return this.mcpServers(user, ask)
       })

@@ -1,19 +1,12 @@
 /** Bodies of the HTTP API that several packages read. */
 import { z } from 'zod'
 import { ERROR_CODES, type ErrorBody } from '../base/errors.ts'
-import { endReason, failureReason, stopReason } from '../chat/reasons.ts'
 import { mode } from '../chat/mode.ts'
 import { role } from './role.ts'
 import { emailAddress as email, personName as name } from './account-fields.ts'
 import { keyScope } from './sign-in-api.ts'
-import { tokenUsage } from '../chat/event-meta.ts'
-import { requestId, sessionId } from '../base/ids.ts'
 import type { FullImageState } from '../config/full-image.ts'
-import { modelAbout, modelChoice } from '../chat/model-choice.ts'
-import { editedInput, follows, onError } from '../chat/sandlot-event.ts'
-import { questionContent } from '../chat/question.ts'
-import { imageId, MAX_IMAGES } from '../chat/images.ts'
-import { MAX_MESSAGE_CHARS, sessionSummary } from '../chat/frames.ts'
+import { modelAbout } from '../chat/model-choice.ts'
 
 /** Body of every failed request. */
 export const errorBody: z.ZodType<ErrorBody> = z.object({
@@ -24,65 +17,6 @@ export const errorBody: z.ZodType<ErrorBody> = z.object({
 
 /** For `Me` and the file that it comes from. */
 export const fullImageState: z.ZodType<FullImageState> = z.object({ state: z.enum(['building', 'failed']) })
-
-/** `POST /api/chat` */
-export const chatRequest = z
-  .strictObject({
-    /** May be empty with images. */
-    message: z.string().max(MAX_MESSAGE_CHARS),
-    /** Chosen by the caller; created for that user if it does not exist. */
-    sessionId: sessionId.optional(),
-    /** Default of an API key: `yolo`, or its owner's ceiling. */
-    mode: mode.optional(),
-    /** The user's project for a new chat. */
-    project: z.string().max(64).optional(),
-    /**
-     * Applies to the session from now on: one of `Me.models`, by name, and one of its thought
-     * levels.
-     */
-    ...modelChoice,
-    /** `stop`: the prompt ends with the first call that fails. Default `continue`. */
-    onError: onError.optional(),
-    /** The previous prompt, null: none; default: the newest. */
-    follows: follows.optional(),
-    /** For a call that asks: `deny` (default), or `wait` for the user's answer from any client. */
-    approvals: z.enum(['deny', 'wait']).optional(),
-    requestId: requestId.optional(),
-    /** Ids of images uploaded by `POST /api/images`. */
-    images: z.array(imageId).max(MAX_IMAGES).optional(),
-  })
-  .refine(
-    ({ message, images = [] }) => message !== '' || images.length > 0,
-    'a message has words or an image',
-  )
-export type ChatRequest = z.infer<typeof chatRequest>
-
-export const toolResult = z.object({
-  callId: z.string(),
-  name: z.string(),
-  status: z.enum(['completed', 'failed']),
-  reason: failureReason.optional(),
-  text: z.string(),
-  outputUrl: z.string().optional(),
-  truncated: z.boolean(),
-})
-export type ToolResult = z.infer<typeof toolResult>
-
-export const chatResponse = z.object({
-  sessionId,
-  /** The message's prompt, which another message may follow. */
-  promptId: z.string(),
-  /** The model's text after its last calls; if empty, `message`. */
-  text: z.string(),
-  stopReason,
-  /** The end of the prompt; `error` is possible next to a `text` too. */
-  reason: endReason,
-  /** Explanation of the reason, independent of the model's text. */
-  message: z.string().optional(),
-  toolResults: z.array(toolResult),
-  usage: tokenUsage,
-})
-export type ChatResponse = z.infer<typeof chatResponse>
 
 /**
  * `GET /readyz`, and the agent's own status. Degraded is not dead: without an engine chat still
@@ -155,6 +89,17 @@ export const newUserRequest = z.strictObject({
   role: role.default('member'),
 })
 
+/**
+ * `POST /api/account/delete` → 204, signed out. Deletes files, chats, secrets and all else
+ * permanently; only the line of the audit log stays.
+ */
+export const deleteAccountRequest = z.strictObject({
+  /** One's own address, as confirmation. */
+  email: z.string().max(254),
+  /** Required if the account has one. */
+  password: z.string().max(MAX_PASSWORD_CHARS).optional(),
+})
+
 export const account = z.object({
   id: z.string(),
   name: z.string(),
@@ -218,25 +163,3 @@ export const newApiKey = apiKey.extend({ key: z.string() })
 export type NewApiKey = z.infer<typeof newApiKey>
 /** `GET /api/keys`. `DELETE /api/keys/:id` → 204. */
 export const keyList = z.object({ keys: z.array(apiKey) })
-
-/**
- * `POST /api/sessions/:id/approvals/:callId` → 204. `optionId`: one of the offered ones; `content`:
- * the answer to a question; `reason`: for the model. `input`: with an option that allows once,
- * replaces the call's arguments.
- */
-export const approvalAnswer = z.strictObject({
-  optionId: z.string().min(1).max(64),
-  reason: z.string().max(2_000).optional(),
-  content: questionContent.optional(),
-  input: editedInput.optional(),
-})
-
-// ── Sessions
-// ────────────────────────────────────────────────────────────────────────────────────────────
-
-/**
- * `GET /api/sessions?limit=50&before=<next>`, newest first. `next` is null on the last page.
- * `GET /api/sessions/:id` → `SessionSummary`; `DELETE /api/sessions/:id` → 204.
- */
-export const sessionList = z.object({ sessions: z.array(sessionSummary), next: z.number().nullable() })
-export type SessionList = z.infer<typeof sessionList>

@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { fullImageState, removedData } from '../account/api.ts'
 import { ERROR_CODES } from '../base/errors.ts'
+import { forkRequest, renameRequest } from '../chat/chat-api.ts'
 import { chatMarks, project, projectId } from '../chat/chats.ts'
 import { mode } from '../chat/mode.ts'
 import { newComment, sharesAsk, snapshotsAsk } from '../chat/shares.ts'
@@ -19,7 +20,7 @@ import {
 import { agentUser } from '../account/agent-user.ts'
 import { endpointRequest, endpointTestRequest } from '../account/models-api.ts'
 import { role } from '../account/role.ts'
-import { MAX_TITLE_CHARS, sessionSummary, watchedPaths } from '../chat/frames.ts'
+import { sessionSummary, watchedPaths } from '../chat/frames.ts'
 import { messageId, requestId, sessionId } from '../base/ids.ts'
 import { editedInput, follows, onError, unqueuedWhy } from '../chat/sandlot-event.ts'
 import { modelAbout, modelChoice } from '../chat/model-choice.ts'
@@ -299,7 +300,6 @@ export const modelsParams = z.object({
     endpointTestRequest.extend({ do: z.literal('test') }),
   ]),
 })
-export type ModelsAsk = z.infer<typeof modelsParams>['ask']
 
 export const budgetsParams = z.object({ user: agentUser })
 export const overviewParams = z.object({
@@ -354,11 +354,7 @@ export const agentMetrics = z.object({
   eventLoopDelayMs: z.object({ p50: milliseconds, p99: milliseconds, max: milliseconds }),
 })
 export type AgentMetricsAnswer = z.infer<typeof agentMetrics>
-export const renameParams = z.object({
-  user: agentUser,
-  sessionId,
-  title: z.string().trim().min(1).max(MAX_TITLE_CHARS),
-})
+export const renameParams = renameRequest.extend({ user: agentUser, sessionId })
 export const sharesParams = z.object({ user: agentUser, sessionId, ask: sharesAsk })
 export const snapshotsParams = z.object({ user: agentUser, sessionId, ask: snapshotsAsk })
 export const commentParams = z.object({ user: agentUser, sessionId, ...newComment.shape })
@@ -367,14 +363,7 @@ export const filesChanged = z.object({ paths: z.array(z.string()) })
 export const typingParams = z.object({ user: agentUser, sessionId })
 /** `unshared`: this user may not see it any more. */
 export const sessionClosed = z.object({ sessionId, why: z.enum(['unshared']) })
-/** `before`: without the prompt. `after` (default): with its answer. */
-export const forkParams = z.object({
-  user: agentUser,
-  sessionId,
-  promptId: z.string(),
-  where: z.enum(['before', 'after']).default('after'),
-})
-export const forkResult = z.object({ sessionId })
+export const forkParams = forkRequest.extend({ user: agentUser, sessionId })
 /**
  * `clientCapabilities._meta.sandlot` of our service. `sessionChanges`: it subscribes to every
  * session list.

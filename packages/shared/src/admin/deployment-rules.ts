@@ -25,4 +25,3 @@ export const deploymentRulesParams = z.object({
     z.object({ do: z.literal('revoke'), id: z.string().max(200) }),
   ]),
 })
-export type DeploymentRulesAsk = z.infer<typeof deploymentRulesParams>['ask']

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import { agentUser } from '../account/agent-user.ts'
-import { toolResult } from '../account/api.ts'
+import { toolResult } from '../chat/chat-api.ts'
 import { ERROR_CODES } from '../base/errors.ts'
 import { mode } from '../chat/mode.ts'
 import { WITHOUT_NUL } from '../base/storable-text.ts'
@@ -63,7 +63,7 @@ const execEnd = toolResult.omit({ outputUrl: true, truncated: true }).extend({
 export type ExecEnd = z.infer<typeof execEnd>
 
 /** `POST /api/exec` → this. `truncated`: `stdout` or `stderr` is only the beginning. */
-const execResponse = execEnd.extend({
+export const execResponse = execEnd.extend({
   stdout: z.string(),
   stderr: z.string(),
   truncated: z.boolean(),

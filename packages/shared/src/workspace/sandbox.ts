@@ -47,7 +47,7 @@ export const sandboxView = z.object({
 export type SandboxView = z.infer<typeof sandboxView>
 
 /** A background command's id. */
-const jobId = z.string().regex(/^[0-9a-f]{32}$/, 'a background command’s id is 32 hexadecimal digits')
+export const jobId = z.string().regex(/^[0-9a-f]{32}$/, 'a background command’s id is 32 hexadecimal digits')
 
 const backgroundJob = z.object({
   id: jobId,
@@ -81,4 +81,3 @@ export const sandboxParams = z.object({
     z.object({ do: z.literal('end'), id: jobId }),
   ]),
 })
-export type SandboxAsk = z.infer<typeof sandboxParams>['ask']

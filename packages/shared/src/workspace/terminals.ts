@@ -15,7 +15,7 @@ const cells = z.int().min(1).max(1_000)
 /** In characters. */
 const size = { columns: cells, rows: cells }
 /** A sandbox command's id. */
-const terminalId = z.string().regex(/^[0-9a-f]{32}$/, 'a terminal’s id is 32 hexadecimal digits')
+export const terminalId = z.string().regex(/^[0-9a-f]{32}$/, 'a terminal’s id is 32 hexadecimal digits')
 
 /** `POST /api/terminals` → 201 with a `Terminal`. */
 export const openTerminalRequest = z.strictObject(size)

@@ -6,7 +6,7 @@ import {
   project,
   projectList,
 } from '@sandlot/shared/chat/chats'
-import { type SessionList, sessionList } from '@sandlot/shared/account/api'
+import { type SessionList, sessionList } from '@sandlot/shared/chat/chat-api'
 import { z } from 'zod'
 import { call } from './http.ts'
 

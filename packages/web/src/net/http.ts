@@ -2,6 +2,7 @@
  * The service's HTTP API as functions. Every failure is an `ApiError` with a sentence that can be
  * shown.
  */
+import { type SessionList, sessionList } from '@sandlot/shared/chat/chat-api'
 import {
   errorBody,
   type ApiKey,
@@ -11,8 +12,6 @@ import {
   newApiKey,
   type newKeyRequest,
   type NewPasswordRequest,
-  type SessionList,
-  sessionList,
   setupState,
   type SetupRequest,
 } from '@sandlot/shared/account/api'

@@ -3,7 +3,7 @@
  * also over a reload; what arrives goes into the store. After every break the missed events come
  * first, then the unsent frames go out.
  */
-import type { SessionList } from '@sandlot/shared/account/api'
+import type { SessionList } from '@sandlot/shared/chat/chat-api'
 import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/chat/frames'
 import type { StoreApi } from 'zustand/vanilla'
 import type { KeyValue } from '../lib/storage.ts'

@@ -66,6 +66,8 @@ export function instructionsRequests(parts: AcpServerParts): ExtensionHandlers {
           ? ({ ...actorOf(actor), what: 'instructions_changed', whom: { name: 'Everybody' } } as const)
           : undefined
       if (text !== undefined) await instructions.put(whose, text.trim().toWellFormed(), Date.now(), line)
+      if (line !== undefined && text !== undefined)
+        parts.log.info({ by: id }, 'an administrator changed the instructions of the team')
       const stored = { text: await instructions.get(whose) }
       if (of === 'own') return stored
       return { ...stored, configured: configured?.team ?? '', operator: configured?.operator ?? '' }

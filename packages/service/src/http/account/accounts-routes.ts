@@ -1,54 +1,39 @@
 /** Set-up, sign-in, who am I, one's password, API keys. */
-import {
-  newKeyRequest,
-  newNameRequest,
-  newPasswordRequest,
-  setupRequest,
-  signInRequest,
-} from '@sandlot/shared/account/api'
 import type { Account, Me } from '@sandlot/shared/account/api'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { lowerMode } from '@sandlot/shared/chat/mode'
 import { NOT_SIGNED_IN } from '@sandlot/shared/admin/audit'
-import {
-  acceptInvitationRequest,
-  invitationLook,
-  secondFactorRequest,
-} from '@sandlot/shared/account/sign-in-api'
 import type { InvitationOffer } from '@sandlot/shared/account/sign-in-api'
 import { SecondFactorNeeded, type Origin, type SignedIn } from '@sandlot/storage/tables/account-records'
-import { Hono } from 'hono'
 import { z } from 'zod'
 import { actorOf, agentUserOf, signedInFrom, userOf } from '../../auth/agent-user.ts'
 import { notifyPersonChanged } from '../../people/teams.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { readBody, requireCaller, requireOurOrigin, requireSignIn } from '../request.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Body, Handlers } from '../actions.ts'
+import { requireSignIn } from '../request.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
 const emailShape = z.email().max(254)
 
-export function accountsRoutes(parts: Parts): Hono<AppEnv> {
+export function accountsHandlers(parts: Parts) {
   const { accounts, setup } = parts
-  const signedInOnly = requireCaller(parts)
-  const ourPagesOnly = requireOurOrigin(parts)
 
-  return new Hono<AppEnv>()
-    .get('/setup', (c) => c.json({ needed: setup.token !== undefined }))
-    .post('/setup', ourPagesOnly, (c) => setUp(parts, c))
-    .post('/sign-in', ourPagesOnly, (c) => signInWithPassword(parts, c))
-    .post('/sign-in/code', ourPagesOnly, (c) => signInWithCode(parts, c))
-    .post('/invitations/look', ourPagesOnly, (c) => showInvitation(parts, c))
-    .post('/invitations/accept', ourPagesOnly, (c) => acceptInvitation(parts, c))
-    .post('/sign-out', ourPagesOnly, (c) => signOut(parts, c))
-    .get('/me', signedInOnly, async (c) => c.json(await me(parts, c.var.caller.account)))
-    .put('/password', signedInOnly, (c) => changePassword(parts, c))
-    .put('/account/name', signedInOnly, (c) => changeName(parts, c))
-    .get('/keys', signedInOnly, async (c) =>
-      c.json({ keys: await accounts.listKeys(c.var.caller.account.id) }),
-    )
-    .post('/keys', signedInOnly, (c) => createKey(parts, c))
-    .delete('/keys/:id', signedInOnly, (c) => deleteKey(parts, c, c.req.param('id')))
+  return {
+    getSetup: (c) => c.json({ needed: setup.token !== undefined }),
+    setUp: (c, body) => setUp(parts, c, body),
+    signIn: (c, body) => signInWithPassword(parts, c, body),
+    signInWithCode: (c, body) => signInWithCode(parts, c, body),
+    showInvitation: (c, body) => showInvitation(parts, c, body),
+    acceptInvitation: (c, body) => acceptInvitation(parts, c, body),
+    signOut: (c) => signOut(parts, c),
+    getMe: async (c) => c.json(await me(parts, c.var.caller.account)),
+    changePassword: (c, body) => changePassword(parts, c, body),
+    changeName: (c, body) => changeName(parts, c, body),
+    listKeys: async (c) => c.json({ keys: await accounts.listKeys(c.var.caller.account.id) }),
+    createKey: (c, body) => createKey(parts, c, body),
+    deleteKey: (c) => deleteKey(parts, c, c.req.param('id')),
+  } satisfies Partial<Handlers>
 }
 
 async function me({ agent }: Parts, account: Account): Promise<Me> {
@@ -138,9 +123,9 @@ async function answer(parts: Parts, c: Ctx, signedIn: SignedIn): Promise<Respons
   return c.json(await me(parts, signedIn.account))
 }
 
-async function setUp(parts: Parts, c: Ctx): Promise<Response> {
+async function setUp(parts: Parts, c: Ctx, body: Body<'setUp'>): Promise<Response> {
   const { accounts, peers, setup, log } = parts
-  const request = await readBody(c, setupRequest)
+  const request = await body()
   const administrator = await setup.run(request)
   peers.notifySetUp()
   log.info({ user: administrator.id }, 'the first administrator was created')
@@ -156,8 +141,8 @@ async function setUp(parts: Parts, c: Ctx): Promise<Response> {
   return answer(parts, c, await signIn(parts, c, request.email, request.password))
 }
 
-async function signInWithPassword(parts: Parts, c: Ctx): Promise<Response> {
-  const { email, password } = await readBody(c, signInRequest)
+async function signInWithPassword(parts: Parts, c: Ctx, body: Body<'signIn'>): Promise<Response> {
+  const { email, password } = await body()
   try {
     return await answer(parts, c, await signIn(parts, c, email, password))
   } catch (error) {
@@ -167,9 +152,9 @@ async function signInWithPassword(parts: Parts, c: Ctx): Promise<Response> {
   }
 }
 
-async function signInWithCode(parts: Parts, c: Ctx): Promise<Response> {
+async function signInWithCode(parts: Parts, c: Ctx, body: Body<'signInWithCode'>): Promise<Response> {
   const { accounts } = parts
-  const { code } = await readBody(c, secondFactorRequest)
+  const { code } = await body()
   const cookie = c.req.header('cookie') ?? ''
   const email = await accounts.secondFactor.waiting(cookie)
   if (email === undefined) throw new SandlotError('unauthenticated', 'Sign in with your password first.')
@@ -180,17 +165,21 @@ async function signInWithCode(parts: Parts, c: Ctx): Promise<Response> {
   )
 }
 
-async function showInvitation({ accounts, limits }: Parts, c: Ctx): Promise<Response> {
+async function showInvitation(
+  { accounts, limits }: Parts,
+  c: Ctx,
+  body: Body<'showInvitation'>,
+): Promise<Response> {
   await limits.beginSignIn(c.var.address)
-  const { token } = await readBody(c, invitationLook)
+  const { token } = await body()
   const { role, email, createdBy, expiresAt } = await accounts.invitations.look(token)
   return c.json({ role, email, createdBy, expiresAt } satisfies InvitationOffer)
 }
 
-async function acceptInvitation(parts: Parts, c: Ctx): Promise<Response> {
+async function acceptInvitation(parts: Parts, c: Ctx, body: Body<'acceptInvitation'>): Promise<Response> {
   const { accounts, limits, log } = parts
   await limits.beginSignIn(c.var.address)
-  const { token, ...user } = await readBody(c, acceptInvitationRequest)
+  const { token, ...user } = await body()
   const made = await accounts.invitations.accept(token, user)
   log.info({ user: made.id }, 'accepted an invitation')
   const { id, name, email, role } = made
@@ -219,10 +208,14 @@ async function signOut({ accounts, external, sockets }: Parts, c: Ctx): Promise<
   return url === undefined ? c.body(null, 204) : c.json({ url })
 }
 
-async function changePassword({ accounts, limits, sockets, log }: Parts, c: Ctx): Promise<Response> {
+async function changePassword(
+  { accounts, limits, sockets, log }: Parts,
+  c: Ctx,
+  body: Body<'changePassword'>,
+): Promise<Response> {
   const caller = requireSignIn(c)
   const { id, email } = caller.account
-  const change = await readBody(c, newPasswordRequest)
+  const change = await body()
   // A stolen sign-in must not allow guessing the password.
   const after = await limits.signIn({ address: c.var.address, email }, () =>
     accounts.changePassword(c.req.header('cookie') ?? '', change),
@@ -234,18 +227,18 @@ async function changePassword({ accounts, limits, sockets, log }: Parts, c: Ctx)
   return c.body(null, 204)
 }
 
-async function changeName(parts: Parts, c: Ctx): Promise<Response> {
+async function changeName(parts: Parts, c: Ctx, body: Body<'changeName'>): Promise<Response> {
   const { accounts } = parts
-  const { id } = requireSignIn(c).account
-  const change = await readBody(c, newNameRequest)
+  const { id } = c.var.caller.account
+  const change = await body()
   await accounts.changePerson(id, change, { ...actorOf(c.var.caller), what: 'person_changed' })
   await notifyPersonChanged(parts, id)
   return c.body(null, 204)
 }
 
-async function createKey({ accounts }: Parts, c: Ctx): Promise<Response> {
-  const { account } = requireSignIn(c)
-  const { name, scopes, expiresInDays } = await readBody(c, newKeyRequest)
+async function createKey({ accounts }: Parts, c: Ctx, body: Body<'createKey'>): Promise<Response> {
+  const { account } = c.var.caller
+  const { name, scopes, expiresInDays } = await body()
   if (scopes?.includes('admin') === true && account.role !== 'admin')
     throw new SandlotError('forbidden', 'Only an administrator can make a key with the scope “admin”.')
   const expiresAt = expiresInDays === undefined ? null : Date.now() + expiresInDays * DAY_MS
@@ -254,7 +247,6 @@ async function createKey({ accounts }: Parts, c: Ctx): Promise<Response> {
 }
 
 async function deleteKey({ accounts, sockets }: Parts, c: Ctx, id: string): Promise<Response> {
-  requireSignIn(c)
   const { account } = c.var.caller
   const name = (await accounts.listKeys(account.id)).find((key) => key.id === id)?.name
   if (!(await accounts.deleteKey(account.id, id))) {

@@ -4,41 +4,45 @@
  */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type Directory, MAX_FOUND } from '@sandlot/shared/chat/shares-api'
-import { Hono } from 'hono'
 import { z } from 'zod'
 import { problemsOf } from '../../socket/frame.ts'
-import type { AppEnv, Parts } from '../context.ts'
-import { requireCaller } from '../request.ts'
+import type { Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 
 const asked = z.object({ query: z.string().trim().max(100).default('') })
 
-export function directoryRoutes(parts: Parts): Hono<AppEnv> {
+export function directoryHandlers(parts: Parts) {
   const { accounts } = parts
-  return new Hono<AppEnv>().get('/', requireCaller(parts), async (c) => {
-    const { account } = c.var.caller
-    if (account.role === 'guest')
-      throw new SandlotError('forbidden', 'Guests take part in what is shared with them; they share nothing.')
-    const read = asked.safeParse(c.req.query())
-    if (!read.success) throw new SandlotError('bad_request', problemsOf(read.error))
-    const query = read.data.query.toLowerCase()
-    const [users, teams] = await Promise.all([accounts.listUsers(), accounts.teams.list()])
-    const others = users.filter(({ id }) => id !== account.id)
-    const namesakes = new Set(
-      others
-        .filter(({ id, name }) => users.some((user) => user.id !== id && user.name === name))
-        .map(({ name }) => name),
-    )
-    const has = (name: string): boolean => name.toLowerCase().includes(query)
-    const people = others
-      .filter(({ name, email }) => has(name) || email === query)
-      .slice(0, MAX_FOUND)
-      .map(({ id, name, email, role }): Directory['people'][number] => ({
-        id,
-        name,
-        guest: role === 'guest' ? true : undefined,
-        email: namesakes.has(name) ? email : undefined,
-      }))
-    const found = teams.filter(({ name }) => has(name)).slice(0, MAX_FOUND)
-    return c.json({ people, teams: found.map(({ id, name }) => ({ id, name })) } satisfies Directory)
-  })
+  return {
+    findPeople: async (c) => {
+      const { account } = c.var.caller
+      if (account.role === 'guest')
+        throw new SandlotError(
+          'forbidden',
+          'Guests take part in what is shared with them; they share nothing.',
+        )
+      const read = asked.safeParse(c.req.query())
+      if (!read.success) throw new SandlotError('bad_request', problemsOf(read.error))
+      const query = read.data.query.toLowerCase()
+      const [users, teams] = await Promise.all([accounts.listUsers(), accounts.teams.list()])
+      const others = users.filter(({ id }) => id !== account.id)
+      const namesakes = new Set(
+        others
+          .filter(({ id, name }) => users.some((user) => user.id !== id && user.name === name))
+          .map(({ name }) => name),
+      )
+      const has = (name: string): boolean => name.toLowerCase().includes(query)
+      const people = others
+        .filter(({ name, email }) => has(name) || email === query)
+        .slice(0, MAX_FOUND)
+        .map(({ id, name, email, role }): Directory['people'][number] => ({
+          id,
+          name,
+          guest: role === 'guest' ? true : undefined,
+          email: namesakes.has(name) ? email : undefined,
+        }))
+      const found = teams.filter(({ name }) => has(name)).slice(0, MAX_FOUND)
+      return c.json({ people, teams: found.map(({ id, name }) => ({ id, name })) } satisfies Directory)
+    },
+  } satisfies Partial<Handlers>
 }

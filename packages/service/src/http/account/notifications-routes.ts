@@ -2,17 +2,12 @@
  * HTTP routes of a person's notifications: choices by kind and channel, browsers that receive
  * pushes, and a test notification.
  */
-import {
-  type NotificationSettings,
-  notificationChoice,
-  pushEnd,
-  pushSubscription,
-} from '@sandlot/shared/chat/notifications'
-import { Hono } from 'hono'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { readBody, requireCaller, requireSignIn } from '../request.ts'
+import { type NotificationSettings } from '@sandlot/shared/chat/notifications'
+import type { Ctx, Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
+import { requireSignIn } from '../request.ts'
 
-export function notificationsRoutes(parts: Parts): Hono<AppEnv> {
+export function notificationsHandlers(parts: Parts) {
   const { accounts, notifications, push, limits, sendMail } = parts
   const settings = async (c: Ctx): Promise<NotificationSettings> => {
     const { account } = requireSignIn(c)
@@ -21,33 +16,32 @@ export function notificationsRoutes(parts: Parts): Hono<AppEnv> {
     if (found === undefined) throw new Error('notices: the caller has no account')
     return { choice: found.choice, mail: sendMail !== undefined, browsers: found.browsers.length }
   }
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts))
-    .get('/settings', async (c) => c.json(await settings(c)))
-    .put('/settings', async (c) => {
-      const { account } = requireSignIn(c)
-      await accounts.notifications.choose(account.id, await readBody(c, notificationChoice))
+  return {
+    getNotifications: async (c) => c.json(await settings(c)),
+    putNotifications: async (c, body) => {
+      const { account } = c.var.caller
+      await accounts.notifications.choose(account.id, await body())
       return c.json(await settings(c))
-    })
-    .get('/push', (c) => c.json({ key: push.publicKey }))
-    .post('/push', async (c) => {
-      requireSignIn(c)
-      const subscription = await readBody(c, pushSubscription)
+    },
+    getPushKey: (c) => c.json({ key: push.publicKey }),
+    subscribePush: async (c, body) => {
+      const subscription = await body()
       push.check(subscription)
       // Once the body has arrived: the sign-in may be another one since.
       const { account, signInId } = requireSignIn(c)
       await accounts.notifications.subscribe(account.id, signInId, subscription)
       return c.body(null, 204)
-    })
-    .delete('/push', async (c) => {
-      const { account } = requireSignIn(c)
-      const { endpoint } = await readBody(c, pushEnd)
+    },
+    unsubscribePush: async (c, body) => {
+      const { account } = c.var.caller
+      const { endpoint } = await body()
       await accounts.notifications.unsubscribe(account.id, endpoint)
       return c.body(null, 204)
-    })
-    .post('/test', async (c) => {
-      const { account } = requireSignIn(c)
+    },
+    testNotifications: async (c) => {
+      const { account } = c.var.caller
       await limits.notificationTest(account.id)
       return c.json(await notifications.test(account.id))
-    })
+    },
+  } satisfies Partial<Handlers>
 }

@@ -2,25 +2,24 @@
 import { EXT } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { serversView } from '@sandlot/shared/admin/mcp-servers'
-import { deleteAccountRequest } from '@sandlot/shared/admin/own-data'
 import { directoryList, filePiece } from '@sandlot/shared/workspace/files'
 import { instructions } from '@sandlot/shared/account/instructions'
 import { ruleList } from '@sandlot/shared/account/rules-api'
 import { secretList } from '@sandlot/shared/account/secrets'
-import { Hono } from 'hono'
 import { actorOf, agentUserOf } from '../../auth/agent-user.ts'
 import { fillOwnData } from '../../own-data/archive.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Body, Handlers } from '../actions.ts'
 import { streamZip } from '../../own-data/folder-zip.ts'
-import { readBody, requireCaller, requireSignIn } from '../request.ts'
+import { requireSignIn } from '../request.ts'
 
 /** `/api/export`, `/api/account/delete` */
-export function ownDataRoutes(parts: Parts): Hono<AppEnv> {
+export function ownDataHandlers(parts: Parts) {
   const { accounts, sessions } = parts
   const exporting = new Set<string>()
-  return new Hono<AppEnv>()
-    .get('/export', requireCaller(parts), async (c) => {
-      const { account } = requireSignIn(c)
+  return {
+    exportOwnData: async (c) => {
+      const { account } = c.var.caller
       if (exporting.has(account.id))
         throw new SandlotError(
           'rate_limited',
@@ -53,15 +52,20 @@ export function ownDataRoutes(parts: Parts): Hono<AppEnv> {
         exporting.delete(account.id)
         throw error
       }
-    })
-    .post('/account/delete', requireCaller(parts), (c) => deleteAccount(parts, c))
+    },
+    deleteAccount: (c, body) => deleteAccount(parts, c, body),
+  } satisfies Partial<Handlers>
 }
 
 /** Removes the caller's account. Throws `forbidden` (password), `bad_request` (address). */
-async function deleteAccount({ accounts, limits, log, removals }: Parts, c: Ctx): Promise<Response> {
+async function deleteAccount(
+  { accounts, limits, log, removals }: Parts,
+  c: Ctx,
+  body: Body<'deleteAccount'>,
+): Promise<Response> {
   const caller = requireSignIn(c)
   const { id, email } = caller.account
-  const said = await readBody(c, deleteAccountRequest)
+  const said = await body()
   if (said.email.trim().toLowerCase() !== email.toLowerCase())
     throw new SandlotError('bad_request', 'This is not the address of your account.')
   if (await accounts.external.hasPassword(id)) {

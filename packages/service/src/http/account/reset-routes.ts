@@ -2,11 +2,9 @@
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { NOT_SIGNED_IN } from '@sandlot/shared/admin/audit'
 import type { AuditFrom } from '@sandlot/shared/account/agent-user'
-import { resetPasswordRequest, resetRequest } from '@sandlot/shared/account/sign-in-api'
-import { Hono } from 'hono'
 import { userOf } from '../../auth/agent-user.ts'
-import type { AppEnv, Parts } from '../context.ts'
-import { readBody, requireOurOrigin } from '../request.ts'
+import type { Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 
 /**
  * The link is made from the public address alone: a request's own `Host` is its sender's word, and
@@ -16,7 +14,7 @@ export function canReset({ config, sendMail }: Pick<Parts, 'config' | 'sendMail'
   return sendMail !== undefined && config.publicUrl !== undefined
 }
 
-export function resetRoutes(parts: Parts): Hono<AppEnv> {
+export function resetHandlers(parts: Parts) {
   const { accounts, config, limits, log, sendMail, sockets } = parts
 
   const sendLink = async (email: string, from: AuditFrom): Promise<void> => {
@@ -37,10 +35,9 @@ export function resetRoutes(parts: Parts): Hono<AppEnv> {
     log.info({ user: account.id }, 'sent a link for a new password')
   }
 
-  return new Hono<AppEnv>()
-    .use(requireOurOrigin(parts))
-    .post('/', async (c) => {
-      const { email } = await readBody(c, resetRequest)
+  return {
+    beginReset: async (c, body) => {
+      const { email } = await body()
       if (!canReset(parts))
         throw new SandlotError(
           'not_implemented',
@@ -52,9 +49,9 @@ export function resetRoutes(parts: Parts): Hono<AppEnv> {
         log.warn({ error: messageOf(error) }, 'a link for a new password was not sent'),
       )
       return c.body(null, 204)
-    })
-    .post('/password', async (c) => {
-      const { token, password } = await readBody(c, resetPasswordRequest)
+    },
+    finishReset: async (c, body) => {
+      const { token, password } = await body()
       await limits.beginSignIn(c.var.address)
       const account = await accounts.passwordResets.finish(token, password)
       sockets.signInsEnded(account.id)
@@ -68,5 +65,6 @@ export function resetRoutes(parts: Parts): Hono<AppEnv> {
       })
       log.info({ user: account.id }, 'set a new password by a link')
       return c.body(null, 204)
-    })
+    },
+  } satisfies Partial<Handlers>
 }

@@ -1,32 +1,23 @@
 /** Sign-in by providers: which there are, there and back, and links to one's account. */
 import { SandlotError } from '@sandlot/shared/base/errors'
-import {
-  beginSignInRequest,
-  linkProviderRequest,
-  secondFactorPassword,
-  secondFactorRemoval,
-  secondFactorRequest,
-} from '@sandlot/shared/account/sign-in-api'
 import type { AccountWays, SignInEntry, SignInWays } from '@sandlot/shared/account/sign-in-api'
 import type { SignedIn } from '@sandlot/storage/tables/account-records'
-import { Hono } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { actorOf } from '../../auth/agent-user.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { readBody, requireCaller, requireOurOrigin, requireSignIn } from '../request.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Body, Handlers } from '../actions.ts'
+import { requireSignIn } from '../request.ts'
 import { canReset } from './reset-routes.ts'
 
 /** The invitation with which a browser went to a provider. */
 const INVITATION_COOKIE = 'sandlot_invitation'
 const INVITATION_SECONDS = 10 * 60
 
-export function signInRoutes(parts: Parts): Hono<AppEnv> {
+export function signInHandlers(parts: Parts) {
   const { config, external } = parts
-  const ourPagesOnly = requireOurOrigin(parts)
-  const signedInOnly = requireCaller(parts)
 
-  return new Hono<AppEnv>()
-    .get('/sign-in/providers', (c) =>
+  return {
+    listWaysIn: (c) =>
       c.json({
         local: config.localSignIn,
         providers: external.providers.map((provider) => ({
@@ -36,19 +27,19 @@ export function signInRoutes(parts: Parts): Hono<AppEnv> {
         })),
         reset: canReset(parts),
       } satisfies SignInWays),
-    )
-    .post('/sign-in/providers/:id', ourPagesOnly, (c) => beginSignIn(parts, c, c.req.param('id')))
-    .post('/sign-in/providers/:id/link', signedInOnly, (c) => beginLink(parts, c, c.req.param('id')))
-    .get('/sign-in/callback/:id', (c) => finishSignIn(parts, c, c.req.param('id')))
-    .get('/sign-in/problems/:id', (c) => showProblem(parts, c, c.req.param('id')))
-    .get('/account/ways', signedInOnly, (c) => listWays(parts, c))
-    .post('/account/second-factor', signedInOnly, (c) => beginSecondFactor(parts, c))
-    .post('/account/second-factor/confirm', signedInOnly, (c) => confirmSecondFactor(parts, c))
-    .post('/account/second-factor/disable', signedInOnly, (c) => disableSecondFactor(parts, c))
-    .get('/account/sign-ins', signedInOnly, (c) => listSignIns(parts, c))
-    .delete('/account/sign-ins', signedInOnly, (c) => endOtherSignIns(parts, c))
-    .delete('/account/sign-ins/:id', signedInOnly, (c) => endSignIn(parts, c, c.req.param('id')))
-    .delete('/account/providers/:id', signedInOnly, (c) => unlinkProvider(parts, c, c.req.param('id')))
+    beginSignIn: (c, body) => beginSignIn(parts, c, c.req.param('id'), body),
+    linkProvider: (c, body) => beginLink(parts, c, c.req.param('id'), body),
+    finishSignIn: (c) => finishSignIn(parts, c, c.req.param('id')),
+    getSignInProblem: (c) => showProblem(parts, c, c.req.param('id')),
+    listWays: (c) => listWays(parts, c),
+    beginSecondFactor: (c, body) => beginSecondFactor(parts, c, body),
+    confirmSecondFactor: (c, body) => confirmSecondFactor(parts, c, body),
+    disableSecondFactor: (c, body) => disableSecondFactor(parts, c, body),
+    listSignIns: (c) => listSignIns(parts, c),
+    endOtherSignIns: (c) => endOtherSignIns(parts, c),
+    endSignIn: (c) => endSignIn(parts, c, c.req.param('id')),
+    unlinkProvider: (c) => unlinkProvider(parts, c, c.req.param('id')),
+  } satisfies Partial<Handlers>
 }
 
 function cookieScopeOf({ config }: Parts) {
@@ -61,10 +52,10 @@ function sendTo(c: Ctx, { url, setCookies }: { url: string; setCookies: string[]
   return c.json({ url })
 }
 
-async function beginSignIn(parts: Parts, c: Ctx, id: string): Promise<Response> {
+async function beginSignIn(parts: Parts, c: Ctx, id: string, body: Body<'beginSignIn'>): Promise<Response> {
   const { accounts, external, limits } = parts
   await limits.beginSignIn(c.var.address)
-  const { returnTo, invitation } = await readBody(c, beginSignInRequest)
+  const { returnTo, invitation } = await body()
   const begun = await external.begin(id, returnTo)
   // Also where this one is refused, which must not be tried at a later sign-in.
   deleteCookie(c, INVITATION_COOKIE, cookieScopeOf(parts))
@@ -75,10 +66,10 @@ async function beginSignIn(parts: Parts, c: Ctx, id: string): Promise<Response> 
   return sendTo(c, begun)
 }
 
-async function beginLink(parts: Parts, c: Ctx, id: string): Promise<Response> {
+async function beginLink(parts: Parts, c: Ctx, id: string, body: Body<'linkProvider'>): Promise<Response> {
   const { accounts, external } = parts
-  const { account } = requireSignIn(c)
-  const { returnTo, password } = await readBody(c, linkProviderRequest)
+  const { account } = c.var.caller
+  const { returnTo, password } = await body()
   // A stolen sign-in must not become a way in that stays.
   if (await accounts.external.hasPassword(account.id)) await checkPassword(parts, c, password)
   const begun = await external.beginLink(id, returnTo, c.req.header('cookie') ?? '')
@@ -112,7 +103,7 @@ function showProblem({ external }: Parts, c: Ctx, id: string): Response {
 }
 
 async function listWays({ accounts, external }: Parts, c: Ctx): Promise<Response> {
-  const { account } = requireSignIn(c)
+  const { account } = c.var.caller
   const links = await accounts.external.links(account.id)
   return c.json({
     password: await accounts.external.hasPassword(account.id),
@@ -123,30 +114,38 @@ async function listWays({ accounts, external }: Parts, c: Ctx): Promise<Response
   } satisfies AccountWays)
 }
 
-async function beginSecondFactor(parts: Parts, c: Ctx): Promise<Response> {
+async function beginSecondFactor(parts: Parts, c: Ctx, body: Body<'beginSecondFactor'>): Promise<Response> {
   const { accounts } = parts
-  const { account } = requireSignIn(c)
-  const { password } = await readBody(c, secondFactorPassword)
+  const { account } = c.var.caller
+  const { password } = await body()
   const begun = await limited(parts, c, account.email, () =>
     accounts.secondFactor.begin(c.req.header('cookie') ?? '', password),
   )
   return c.json(begun)
 }
 
-async function confirmSecondFactor(parts: Parts, c: Ctx): Promise<Response> {
+async function confirmSecondFactor(
+  parts: Parts,
+  c: Ctx,
+  body: Body<'confirmSecondFactor'>,
+): Promise<Response> {
   const { accounts } = parts
-  const { account } = requireSignIn(c)
-  const { code } = await readBody(c, secondFactorRequest)
+  const { account } = c.var.caller
+  const { code } = await body()
   const after = await limited(parts, c, account.email, () =>
     accounts.secondFactor.confirm(c.req.header('cookie') ?? '', code),
   )
   return continueSignedIn(parts, c, after, 'second_factor_on')
 }
 
-async function disableSecondFactor(parts: Parts, c: Ctx): Promise<Response> {
+async function disableSecondFactor(
+  parts: Parts,
+  c: Ctx,
+  body: Body<'disableSecondFactor'>,
+): Promise<Response> {
   const { accounts } = parts
-  const { account } = requireSignIn(c)
-  const { password, code } = await readBody(c, secondFactorRemoval)
+  const { account } = c.var.caller
+  const { password, code } = await body()
   const after = await limited(parts, c, account.email, () =>
     accounts.secondFactor.disable(c.req.header('cookie') ?? '', password, code),
   )
@@ -180,7 +179,7 @@ async function endOtherSignIns({ accounts, log, sockets }: Parts, c: Ctx): Promi
 }
 
 async function endSignIn({ accounts, log, sockets }: Parts, c: Ctx, id: string): Promise<Response> {
-  const { account } = requireSignIn(c)
+  const { account } = c.var.caller
   if (!(await accounts.signIns.end(account.id, id)))
     throw new SandlotError('not_found', 'You have no such sign-in.')
   sockets.signInEnded(id)
@@ -190,7 +189,7 @@ async function endSignIn({ accounts, log, sockets }: Parts, c: Ctx, id: string):
 }
 
 async function unlinkProvider({ accounts, external, log }: Parts, c: Ctx, id: string): Promise<Response> {
-  const { account } = requireSignIn(c)
+  const { account } = c.var.caller
   if (!(await accounts.external.unlink(account.id, external.keyOf(id))))
     throw new SandlotError('not_found', 'Your account is not linked to this provider.')
   const whom = { id, name: external.nameOf(external.keyOf(id)) }
@@ -221,7 +220,7 @@ async function continueSignedIn(
 }
 
 async function checkPassword(parts: Parts, c: Ctx, password: string | undefined): Promise<void> {
-  const { account } = requireSignIn(c)
+  const { account } = c.var.caller
   if (password === undefined) throw new SandlotError('forbidden', 'Give your password to link a provider.')
   await limited(parts, c, account.email, () => parts.accounts.checkPassword(account.id, password))
 }

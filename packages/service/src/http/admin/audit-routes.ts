@@ -12,11 +12,10 @@ import {
 import { csvOf } from '@sandlot/shared/admin/csv'
 import type { AuditQuery, AuditReads } from '@sandlot/storage/audit/audit'
 import type { ReaderOf } from '@sandlot/storage/shares/shares'
-import { Hono } from 'hono'
 import { actorOf } from '../../auth/agent-user.ts'
 import { readChains } from '../../operations/checks.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { administratorsOnly, requireCaller } from '../request.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 
 /** Lines of an export that are read at once. */
 const EXPORT_PAGE = 500
@@ -31,15 +30,14 @@ interface Cursor {
 }
 
 /** `/api/admin/audit` */
-export function auditRoutes(parts: Parts): Hono<AppEnv> {
+export function auditHandlers(parts: Parts) {
   const { accounts, sessions } = parts
   const logs = async (): Promise<Logs> => [
     ['agent', (await sessions.reader()).audit],
     ['service', accounts.audit],
   ]
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts), administratorsOnly)
-    .get('/', async (c) => {
+  return {
+    listAudit: async (c) => {
       const ask = askOf(c)
       const behind = ask.cursor === undefined ? undefined : parseCursor(ask.cursor)
       const entries = await readMerged(await logs(), queryOf(ask), behind, ask.limit)
@@ -49,8 +47,8 @@ export function auditRoutes(parts: Parts): Hono<AppEnv> {
         chats: await titlesOf(entries, sessions, c.var.caller.account),
         next: last === undefined ? null : `${last.at}-${last.source}-${last.seq}`,
       } satisfies AuditPage)
-    })
-    .get('/export', async (c) => {
+    },
+    exportAudit: async (c) => {
       const ask = askOf(c)
       const format = c.req.query('format')
       if (format !== 'csv' && format !== 'jsonl')
@@ -64,8 +62,9 @@ export function auditRoutes(parts: Parts): Hono<AppEnv> {
         'content-type': type,
         'content-disposition': `attachment; filename="sandlot-audit-${day}.${format}"`,
       })
-    })
-    .get('/chains', async (c) => c.json(await readChains(parts)))
+    },
+    checkAudit: async (c) => c.json(await readChains(parts)),
+  } satisfies Partial<Handlers>
 }
 
 /** Titles of the chats that this reader sees. */

@@ -1,11 +1,10 @@
 /** Backups, for administrators: how they went, and when the next one is due. */
-import { Hono } from 'hono'
-import type { AppEnv, Parts } from '../context.ts'
-import { administratorsOnly, requireCaller } from '../request.ts'
+import type { Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 
 /** `/api/admin/backups` */
-export function backupsRoutes(parts: Parts): Hono<AppEnv> {
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts), administratorsOnly)
-    .get('/', async (c) => c.json(await parts.backups.view()))
+export function backupsHandlers(parts: Parts) {
+  return {
+    getBackups: async (c) => c.json(await parts.backups.view()),
+  } satisfies Partial<Handlers>
 }

@@ -3,15 +3,14 @@ import { EXT, type OverviewAsk } from '@sandlot/shared/acp/meta'
 import { findings } from '@sandlot/shared/admin/checks'
 import type { AgentOverview, Overview } from '@sandlot/shared/admin/overview'
 import { messageOf } from '@sandlot/shared/base/errors'
-import { Hono } from 'hono'
 import { mergeOverviews } from '../../agent/merge-answers.ts'
 import { agentUserOf, authorsOf } from '../../auth/agent-user.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 import { readinessOf } from '../health-routes.ts'
-import { administratorsOnly, requireCaller } from '../request.ts'
 
 /** `/api/admin/overview` */
-export function overviewRoutes(parts: Parts): Hono<AppEnv> {
+export function overviewHandlers(parts: Parts) {
   const { accounts, agent, checks, sockets, log } = parts
   const ask = async (c: Ctx, what: OverviewAsk): Promise<AgentOverview> =>
     mergeOverviews(await agent.each(EXT.overview, { user: agentUserOf(c.var.caller), ask: what }))
@@ -27,29 +26,29 @@ export function overviewRoutes(parts: Parts): Hono<AppEnv> {
       names: Object.fromEntries([...names].map((id) => [id, authors.get(id)?.name ?? 'A removed person'])),
     }
   }
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts), administratorsOnly)
-    .get('/', async (c) => {
+  return {
+    getOverview: async (c) => {
       // Without the agent the rest is what one looks for.
       const said = await ask(c, { do: 'view' }).catch((error: unknown) => {
         log.debug({ error: messageOf(error) }, 'no overview from the agent')
         return undefined
       })
       return c.json(await view(said))
-    })
-    .get('/checks', (c) => c.json(checks.view))
-    .post('/checks', async (c) => {
+    },
+    getChecks: (c) => c.json(checks.view),
+    runChecks: async (c) => {
       const asks = { user: agentUserOf(c.var.caller), ask: { do: 'check' } }
       const view = await checks.run(async () =>
         (await agent.each(EXT.overview, asks)).flatMap(({ answer }) => findings.parse(answer).findings),
       )
       return c.json(view)
-    })
-    .post('/prompts/:id/stop', async (c) => {
+    },
+    stopPrompt: async (c) => {
       const promptId = c.req.param('id')
       // Whichever has it; the others know no such prompt.
       await ask(c, { do: 'stop', promptId })
       log.info({ promptId, by: c.var.caller.account.id }, 'an administrator stopped a prompt')
       return c.json(await view(await ask(c, { do: 'view' })))
-    })
+    },
+  } satisfies Partial<Handlers>
 }

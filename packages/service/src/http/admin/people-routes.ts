@@ -1,27 +1,25 @@
 /** Accounts, for administrators: list, add, remove. */
 import { EXT } from '@sandlot/shared/acp/meta'
-import { newUserRequest, removedData } from '@sandlot/shared/account/api'
+import { removedData } from '@sandlot/shared/account/api'
 import type { UserList } from '@sandlot/shared/account/api'
 import { SandlotError } from '@sandlot/shared/base/errors'
-import { Hono } from 'hono'
 import { actorOf, userOf } from '../../auth/agent-user.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { administratorsOnly, readBody, requireCaller } from '../request.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 
-export function peopleRoutes(parts: Parts): Hono<AppEnv> {
+export function peopleHandlers(parts: Parts) {
   const { accounts, sockets, log } = parts
   const whoIs = async (id: string) => {
     const found = (await accounts.listUsers()).find((user) => user.id === id)
     return found === undefined ? { id } : userOf(found)
   }
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts), administratorsOnly)
-    .get('/', async (c) => {
+  return {
+    listUsers: async (c) => {
       const [users, removed] = await Promise.all([accounts.listUsers(), accounts.removals()])
       return c.json({ users, removed } satisfies UserList)
-    })
-    .post('/', async (c) => {
-      const made = await accounts.createUser(await readBody(c, newUserRequest))
+    },
+    addUser: async (c, body) => {
+      const made = await accounts.createUser(await body())
       await accounts.audit.write({
         ...actorOf(c.var.caller),
         what: 'person_added',
@@ -30,16 +28,16 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
       })
       log.info({ user: made.id, by: c.var.caller.account.id }, 'created a user')
       return c.json(made, 201)
-    })
-    .post('/:id/password', async (c) => {
+    },
+    resetUserPassword: async (c) => {
       const id = c.req.param('id')
       const password = await accounts.resetPassword(id)
       sockets.signInsEnded(id)
       await accounts.audit.write({ ...actorOf(c.var.caller), what: 'password_reset', whom: await whoIs(id) })
       log.info({ user: id, by: c.var.caller.account.id }, 'set a new password')
       return c.json({ password })
-    })
-    .delete('/:id/second-factor', async (c) => {
+    },
+    removeSecondFactor: async (c) => {
       const id = c.req.param('id')
       const users = await accounts.listUsers()
       if (!users.some((user) => user.id === id))
@@ -49,8 +47,9 @@ export function peopleRoutes(parts: Parts): Hono<AppEnv> {
       await accounts.audit.write({ ...actorOf(c.var.caller), what: 'second_factor_removed', whom })
       log.info({ user: id, by: c.var.caller.account.id }, 'removed a second factor')
       return c.body(null, 204)
-    })
-    .delete('/:id', (c) => removePerson(parts, c, c.req.param('id')))
+    },
+    removeUser: (c) => removePerson(parts, c, c.req.param('id')),
+  } satisfies Partial<Handlers>
 }
 
 async function removePerson(parts: Parts, c: Ctx, id: string): Promise<Response> {

@@ -1,35 +1,20 @@
-/** Retention times, for administrators: set them, and preview what would be removed. */
+/** Preview of what new retention times would remove, for administrators. */
 import { EXT } from '@sandlot/shared/acp/meta'
-import {
-  type RetentionAsk,
-  type RetentionPreview,
-  previewRetention,
-  putRetention,
-  retentionPreview,
-  retentionView,
-} from '@sandlot/shared/admin/retention'
-import { Hono } from 'hono'
+import { type RetentionAsk, type RetentionPreview, retentionPreview } from '@sandlot/shared/admin/retention'
 import { agentUserOf } from '../../auth/agent-user.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { administratorsOnly, readBody, requireCaller } from '../request.ts'
+import type { Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 
 const DAY_MS = 86_400_000
 
-/** `/api/admin/retention` */
-export function retentionRoutes(parts: Parts): Hono<AppEnv> {
+export function retentionHandlers(parts: Parts) {
   const { accounts, agent } = parts
-  const ask = (c: Ctx, what: RetentionAsk): Promise<unknown> =>
-    agent.request(EXT.retention, { user: agentUserOf(c.var.caller), ask: what })
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts), administratorsOnly)
-    .get('/', async (c) => c.json(retentionView.parse(await ask(c, { do: 'get' }))))
-    .put('/', async (c) => {
-      const put = await readBody(c, putRetention)
-      return c.json(retentionView.parse(await ask(c, { ...put, do: 'put' })))
-    })
-    .post('/preview', async (c) => {
-      const { days } = await readBody(c, previewRetention)
-      const { kinds } = retentionPreview.parse(await ask(c, { do: 'preview', days }))
+  return {
+    previewRetention: async (c, body) => {
+      const { days } = await body()
+      const ask = { do: 'preview', days } satisfies RetentionAsk
+      const user = agentUserOf(c.var.caller)
+      const { kinds } = retentionPreview.parse(await agent.request(EXT.retention, { user, ask }))
       // The service has lines of its own, which the agent cannot see.
       const own =
         days.audit === null ? undefined : await accounts.audit.olderThan(Date.now() - days.audit * DAY_MS)
@@ -45,7 +30,8 @@ export function retentionRoutes(parts: Parts): Hono<AppEnv> {
               },
         ),
       } satisfies RetentionPreview)
-    })
+    },
+  } satisfies Partial<Handlers>
 }
 
 function earliest(a: number | null, b: number | null): number | null {

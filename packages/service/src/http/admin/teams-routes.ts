@@ -6,39 +6,30 @@ import { EXT, type SettingsAsk, settingsAnswer } from '@sandlot/shared/acp/meta'
 import type { Account } from '@sandlot/shared/account/api'
 import { SandlotError, messageOf, toErrorBody } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
-import { type SettingsSubject, putSettingsRequest } from '@sandlot/shared/account/agent-settings'
-import {
-  type Team,
-  type TeamList,
-  changePersonRequest,
-  newTeamRequest,
-  renameTeamRequest,
-  teamMemberRequest,
-} from '@sandlot/shared/account/teams-api'
-import { Hono } from 'hono'
+import { type SettingsSubject, type SettingsView } from '@sandlot/shared/account/agent-settings'
+import type { Team, TeamList } from '@sandlot/shared/account/teams-api'
 import { actorOf, addressFor, agentUserOf } from '../../auth/agent-user.ts'
 import { notifyPersonChanged } from '../../people/teams.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { administratorsOnly, readBody, requireCaller } from '../request.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Body, Handlers } from '../actions.ts'
 
-/** `/api/teams`. */
-export function teamsRoutes(parts: Parts): Hono<AppEnv> {
+export function teamsHandlers(parts: Parts) {
   const { accounts } = parts
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts), administratorsOnly)
-    .get('/', async (c) => c.json({ teams: await accounts.teams.list() } satisfies TeamList))
-    .post('/', (c) => createTeam(parts, c))
-    .patch('/:id', (c) => renameTeam(parts, c, c.req.param('id')))
-    .delete('/:id', (c) => removeTeam(parts, c, c.req.param('id')))
-    .put('/:id/members/:userId', (c) => setMember(parts, c, c.req.param('id'), c.req.param('userId')))
-    .get('/:id/settings', async (c) => {
+  return {
+    listTeams: async (c) => c.json({ teams: await accounts.teams.list() } satisfies TeamList),
+    addTeam: (c, body) => createTeam(parts, c, body),
+    renameTeam: (c, body) => renameTeam(parts, c, c.req.param('id'), body),
+    removeTeam: (c) => removeTeam(parts, c, c.req.param('id')),
+    setTeamMember: (c, body) => setMember(parts, c, c.req.param(), body),
+    getTeamSettings: async (c) => {
       const { id } = await findTeam(parts, c.req.param('id'))
       return getSettings(parts, c, { kind: 'team', id })
-    })
-    .put('/:id/settings', async (c) => {
+    },
+    putTeamSettings: async (c, body) => {
       const { id, name } = await findTeam(parts, c.req.param('id'))
-      return putSettings(parts, c, { kind: 'team', id }, name)
-    })
+      return putSettings(parts, c, { kind: 'team', id }, await body(), name)
+    },
+  } satisfies Partial<Handlers>
 }
 
 async function findTeam({ accounts }: Parts, id: string): Promise<Team> {
@@ -51,18 +42,18 @@ function writeAudit({ accounts }: Parts, c: Ctx, line: Omit<NewAudit, 'who' | 'f
   return accounts.audit.write({ ...actorOf(c.var.caller), ...line })
 }
 
-async function createTeam(parts: Parts, c: Ctx): Promise<Response> {
+async function createTeam(parts: Parts, c: Ctx, body: Body<'addTeam'>): Promise<Response> {
   const { accounts, log } = parts
-  const { name } = await readBody(c, newTeamRequest)
+  const { name } = await body()
   const team = await accounts.teams.create(name)
   await writeAudit(parts, c, { what: 'team_made', whom: { id: team.id, name } })
   log.info({ team: team.id, name, by: c.var.caller.account.id }, 'created a team')
   return c.json(team, 201)
 }
 
-async function renameTeam(parts: Parts, c: Ctx, id: string): Promise<Response> {
+async function renameTeam(parts: Parts, c: Ctx, id: string, body: Body<'renameTeam'>): Promise<Response> {
   const { accounts, log } = parts
-  const { name, was } = await readBody(c, renameTeamRequest)
+  const { name, was } = await body()
   const before = await findTeam(parts, id)
   if (was !== undefined && was !== before.name)
     return conflict(c, `Another administrator has renamed this team to ${before.name}.`, before)
@@ -105,9 +96,14 @@ async function removeTeam(parts: Parts, c: Ctx, id: string): Promise<Response> {
   return c.body(null, 204)
 }
 
-async function setMember(parts: Parts, c: Ctx, id: string, userId: string): Promise<Response> {
+async function setMember(
+  parts: Parts,
+  c: Ctx,
+  { id, userId }: { id: string; userId: string },
+  body: Body<'setTeamMember'>,
+): Promise<Response> {
   const { accounts, log } = parts
-  const { member } = await readBody(c, teamMemberRequest)
+  const { member } = await body()
   const team = await accounts.teams.setMember(id, userId, member)
   const what = member ? 'team_member_added' : 'team_member_removed'
   await writeAudit(parts, c, { what, whom: { id: userId }, after: { team: team.name } })
@@ -116,19 +112,18 @@ async function setMember(parts: Parts, c: Ctx, id: string, userId: string): Prom
   return c.json(team)
 }
 
-/** `/api/users/:id`: role, name, settings, and what holds. */
-export function personRoutes(parts: Parts): Hono<AppEnv> {
+/** Role, name and settings of a user, and effective settings, also one's own. */
+export function personHandlers(parts: Parts) {
   const { accounts, log } = parts
   const find = async (id: string): Promise<Account> => {
     const found = (await accounts.listUsers()).find((user) => user.id === id)
     if (found === undefined) throw new SandlotError('not_found', 'There is no such person.')
     return found
   }
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts), administratorsOnly)
-    .patch('/:id', async (c) => {
+  return {
+    changeUser: async (c, body) => {
       const id = c.req.param('id')
-      const { was, ...change } = await readBody(c, changePersonRequest)
+      const { was, ...change } = await body()
       const before = await find(id)
       if ((was?.role ?? before.role) !== before.role || (was?.name ?? before.name) !== before.name)
         return conflict(
@@ -144,16 +139,16 @@ export function personRoutes(parts: Parts): Hono<AppEnv> {
       log.info({ user: id, ...change, by: c.var.caller.account.id }, 'changed a person')
       await notifyPersonChanged(parts, id)
       return c.json(account)
-    })
-    .get('/:id/settings', async (c) => {
+    },
+    getUserSettings: async (c) => {
       const { id, teams } = await find(c.req.param('id'))
       return getSettings(parts, c, { kind: 'person', id }, teams)
-    })
-    .put('/:id/settings', async (c) => {
+    },
+    putUserSettings: async (c, body) => {
       const { id } = await find(c.req.param('id'))
-      return putSettings(parts, c, { kind: 'person', id })
-    })
-    .get('/:id/effective', async (c) => {
+      return putSettings(parts, c, { kind: 'person', id }, await body())
+    },
+    getUserEffective: async (c) => {
       const person = await find(c.req.param('id'))
       const { effective } = await askSettings(parts, c, {
         do: 'effective',
@@ -162,14 +157,9 @@ export function personRoutes(parts: Parts): Hono<AppEnv> {
         teams: person.teams,
       })
       return c.json(effective)
-    })
-}
-
-/** `/api/me/effective`: what holds for oneself. */
-export function ownSettingsRoutes(parts: Parts): Hono<AppEnv> {
-  return new Hono<AppEnv>().get('/effective', requireCaller(parts), async (c) =>
-    c.json((await askSettings(parts, c, { do: 'own' })).effective),
-  )
+    },
+    getOwnEffective: async (c) => c.json((await askSettings(parts, c, { do: 'own' })).effective),
+  } satisfies Partial<Handlers>
 }
 
 async function askSettings({ agent }: Parts, c: Ctx, ask: SettingsAsk) {
@@ -188,8 +178,13 @@ async function getSettings(
   return c.json({ ...view, without, offered })
 }
 
-async function putSettings(parts: Parts, c: Ctx, subject: SettingsSubject, name?: string): Promise<Response> {
-  const put = await readBody(c, putSettingsRequest)
+async function putSettings(
+  parts: Parts,
+  c: Ctx,
+  subject: SettingsSubject,
+  put: SettingsView,
+  name?: string,
+): Promise<Response> {
   const answer = await askSettings(parts, c, { do: 'put', subject, name, ...put })
   if (answer.conflict !== undefined)
     return conflict(c, 'Another administrator has changed these settings. Load them again.', answer.conflict)

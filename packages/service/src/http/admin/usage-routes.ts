@@ -18,22 +18,20 @@ import {
   usageQuery,
 } from '@sandlot/shared/admin/usage'
 import { DAY_MS, type KeyValues, type UsageReads, dayOf } from '@sandlot/storage/usage/usage-sums'
-import { Hono } from 'hono'
 import type { z } from 'zod'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import { problemsOf } from '../../socket/frame.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { administratorsOnly, requireCaller } from '../request.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 
 const DEFAULT_DAYS = 30
 /** A page and a download have at most so many days. */
 const MOST_DAYS = 3_660
 
 /** `/api/usage` */
-export function usageRoutes(parts: Parts): Hono<AppEnv> {
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts))
-    .get('/', async (c) => {
+export function usageHandlers(parts: Parts) {
+  return {
+    getUsage: async (c) => {
       const { id } = memberOf(c)
       const { model, ...asked } = readQuery(c, usageQuery)
       const days = rangeOf(asked)
@@ -52,29 +50,32 @@ export function usageRoutes(parts: Parts): Hono<AppEnv> {
         models: mostFirst(byModel).map(({ model: name = '', ...sums }) => ({ model: name, ...sums })),
         budgets,
       } satisfies UsageView)
-    })
-    .get('/budgets', async (c) => {
+    },
+    listBudgets: async (c) => {
       memberOf(c)
       return c.json({ budgets: await budgetsOf(parts, c) } satisfies BudgetList)
-    })
+    },
+  } satisfies Partial<Handlers>
 }
 
 /** `/api/admin/usage` */
-export function adminUsageRoutes(parts: Parts): Hono<AppEnv> {
-  return new Hono<AppEnv>().use(requireCaller(parts), administratorsOnly).get('/', async (c) => {
-    const { by, format, ...asked } = readQuery(c, adminUsageQuery)
-    const days = rangeOf(asked)
-    const { usage } = await parts.sessions.reader()
-    const named = await namesOf(parts, by)
-    const accepted = c.req.header('accept') ?? ''
-    if (format === 'csv' || (format === undefined && /\btext\/csv\b/.test(accepted))) {
-      const { from, to } = wordsOf(days)
-      c.header('content-type', 'text/csv; charset=utf-8')
-      c.header('content-disposition', `attachment; filename="sandlot-usage-by-${by}-${from}-${to}.csv"`)
-      return c.body(await csvBy(usage, days, by, named))
-    }
-    return c.json(await viewBy(usage, days, by, named))
-  })
+export function adminUsageHandlers(parts: Parts) {
+  return {
+    getUsageOfAll: async (c) => {
+      const { by, format, ...asked } = readQuery(c, adminUsageQuery)
+      const days = rangeOf(asked)
+      const { usage } = await parts.sessions.reader()
+      const named = await namesOf(parts, by)
+      const accepted = c.req.header('accept') ?? ''
+      if (format === 'csv' || (format === undefined && /\btext\/csv\b/.test(accepted))) {
+        const { from, to } = wordsOf(days)
+        c.header('content-type', 'text/csv; charset=utf-8')
+        c.header('content-disposition', `attachment; filename="sandlot-usage-by-${by}-${from}-${to}.csv"`)
+        return c.body(await csvBy(usage, days, by, named))
+      }
+      return c.json(await viewBy(usage, days, by, named))
+    },
+  } satisfies Partial<Handlers>
 }
 
 async function viewBy(

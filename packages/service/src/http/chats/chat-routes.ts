@@ -8,14 +8,12 @@
  * answers, the same prompt; with `Last-Event-ID` a stream goes on after that number. So a client
  * that goes away ends a prompt only if it left no `requestId` to come back with.
  */
-import { chatRequest } from '@sandlot/shared/account/api'
-import type { ChatRequest, ChatResponse } from '@sandlot/shared/account/api'
+import type { ChatRequest, ChatResponse } from '@sandlot/shared/chat/chat-api'
 import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import { seqOf } from '@sandlot/shared/chat/events'
 import type { ServerFrame } from '@sandlot/shared/chat/frames'
 import { newId } from '@sandlot/shared/base/ids'
 import { Queue } from '@sandlot/shared/async/streams'
-import { Hono } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import type { SSEMessage } from 'hono/streaming'
 import { agentUserOf } from '../../auth/agent-user.ts'
@@ -24,22 +22,24 @@ import type { SeenSession } from '../../chat/sessions.ts'
 import { sessionIdOf } from '../../chat/submission.ts'
 import { findSubmitted, runPrompt } from '../../chat/unattended.ts'
 import type { UnattendedOptions } from '../../chat/unattended.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { readBody, requireCaller } from '../request.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 
 /** Proxies cut streams on which nothing happens. */
 const KEEP_ALIVE_MS = 15_000
 
 type RunOptions = Omit<UnattendedOptions, 'onFrame' | 'gone'>
 
-export function chatRoutes(parts: Parts): Hono<AppEnv> {
-  return new Hono<AppEnv>().post('/chat', requireCaller(parts), async (c) => {
-    const request = await readBody(c, chatRequest)
-    await parts.limits.prompt(c.var.caller.account.id)
-    const options = await optionsOf(c, parts, request)
-    const wantsStream = (c.req.header('accept') ?? '').includes('text/event-stream')
-    return wantsStream ? answerAsStream(c, parts, options) : c.json(await answerAsJson(c, parts, options))
-  })
+export function chatHandlers(parts: Parts) {
+  return {
+    prompt: async (c, body) => {
+      const request = await body()
+      await parts.limits.prompt(c.var.caller.account.id)
+      const options = await optionsOf(c, parts, request)
+      const wantsStream = (c.req.header('accept') ?? '').includes('text/event-stream')
+      return wantsStream ? answerAsStream(c, parts, options) : c.json(await answerAsJson(c, parts, options))
+    },
+  } satisfies Partial<Handlers>
 }
 
 async function answerAsJson(c: Ctx, parts: Parts, options: RunOptions): Promise<ChatResponse> {

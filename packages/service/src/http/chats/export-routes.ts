@@ -1,27 +1,28 @@
 /** `GET /api/sessions/:id/export?format=`: for everybody who sees the chat. */
 import { SandlotError } from '@sandlot/shared/base/errors'
-import { Hono } from 'hono'
 import { authorsOf } from '../../auth/agent-user.ts'
 import { EXPORT_FORMATS, type ExportFormat, exportChat, exportName } from '../../chat/chat-export.ts'
-import type { AppEnv, Parts } from '../context.ts'
-import { requireCaller } from '../request.ts'
+import type { Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 
-export function exportRoutes(parts: Parts): Hono<AppEnv> {
+export function exportHandlers(parts: Parts) {
   const { accounts, sessions } = parts
-  return new Hono<AppEnv>().get('/:id/export', requireCaller(parts), async (c) => {
-    const format = c.req.query('format') ?? 'markdown'
-    if (!isFormat(format))
-      throw new SandlotError('bad_request', `format is one of ${Object.keys(EXPORT_FORMATS).join(', ')}.`)
-    const { row } = await sessions.get(c.var.caller.account, c.req.param('id'))
-    const authors = await authorsOf(accounts)
-    const owner = authors.get(row.userId)?.name ?? 'A person'
-    const document = exportChat(await sessions.reader(), row, format, (author) => author?.name ?? owner)
-    const name = exportName(row.title, format)
-    return c.body(streamOf(document), 200, {
-      'content-type': EXPORT_FORMATS[format].type,
-      'content-disposition': `attachment; filename="chat.${EXPORT_FORMATS[format].ending}"; filename*=UTF-8''${encodeURIComponent(name)}`,
-    })
-  })
+  return {
+    exportChat: async (c) => {
+      const format = c.req.query('format') ?? 'markdown'
+      if (!isFormat(format))
+        throw new SandlotError('bad_request', `format is one of ${Object.keys(EXPORT_FORMATS).join(', ')}.`)
+      const { row } = await sessions.get(c.var.caller.account, c.req.param('id'))
+      const authors = await authorsOf(accounts)
+      const owner = authors.get(row.userId)?.name ?? 'A person'
+      const document = exportChat(await sessions.reader(), row, format, (author) => author?.name ?? owner)
+      const name = exportName(row.title, format)
+      return c.body(streamOf(document), 200, {
+        'content-type': EXPORT_FORMATS[format].type,
+        'content-disposition': `attachment; filename="chat.${EXPORT_FORMATS[format].ending}"; filename*=UTF-8''${encodeURIComponent(name)}`,
+      })
+    },
+  } satisfies Partial<Handlers>
 }
 
 function isFormat(format: string): format is ExportFormat {

@@ -3,59 +3,51 @@ import { SandlotError } from '@sandlot/shared/base/errors'
 import { type SessionEvent, seqOf } from '@sandlot/shared/chat/events'
 import { type ImageType, MAX_IMAGE_BYTES, imageType } from '@sandlot/shared/chat/images'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
-import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
-import { etag } from 'hono/etag'
 import { imagesIn } from '../../chat/event-images.ts'
 import { tooLarge } from '../../chat/uploads.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { requireCaller, recheckCaller } from '../request.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
+import { recheckCaller } from '../request.ts'
 
-/** `/api/images` */
-export function uploadRoutes(parts: Parts): Hono<AppEnv> {
-  const { uploads, traffic } = parts
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts))
-    .post(
-      '/',
-      bodyLimit({
-        maxSize: MAX_IMAGE_BYTES,
-        onError: () => {
-          throw tooLarge()
-        },
-      }),
-      async (c) => {
-        // Other types can be sent across sites without asking.
-        if (!imageType.safeParse(c.req.header('content-type')).success)
-          throw new SandlotError(
-            'bad_request',
-            'Send an image as image/png, image/jpeg, image/gif or image/webp.',
-          )
-        const bytes = Buffer.from(await c.req.arrayBuffer())
-        await traffic.pass(c.var.caller.account.id, bytes.length)
-        await recheckCaller(c)
-        return c.json(await uploads.add(c.var.caller.account.id, bytes), 201)
-      },
-    )
-    .get('/:id', async (c) => {
+/** Refuses a larger image while it arrives. */
+export const imageLimit = bodyLimit({
+  maxSize: MAX_IMAGE_BYTES,
+  onError: () => {
+    throw tooLarge()
+  },
+})
+
+export function imagesHandlers(parts: Parts) {
+  const { sessions, uploads, traffic } = parts
+  return {
+    uploadImage: async (c) => {
+      // Other types can be sent across sites without asking.
+      if (!imageType.safeParse(c.req.header('content-type')).success)
+        throw new SandlotError(
+          'bad_request',
+          'Send an image as image/png, image/jpeg, image/gif or image/webp.',
+        )
+      const bytes = Buffer.from(await c.req.arrayBuffer())
+      await traffic.pass(c.var.caller.account.id, bytes.length)
+      await recheckCaller(c)
+      return c.json(await uploads.add(c.var.caller.account.id, bytes), 201)
+    },
+    getImage: async (c) => {
       const { mimeType, bytes } = await uploads.read(c.var.caller.account.id, c.req.param('id'))
       // It may be removed or expire: the page must learn that instead of showing a cached copy.
       return sendImage(c, mimeType, bytes, 'no-store')
-    })
-    .delete('/:id', async (c) => {
+    },
+    removeImage: async (c) => {
       await uploads.remove(c.var.caller.account.id, c.req.param('id'))
       return c.body(null, 204)
-    })
-}
-
-/** `/api/sessions/:id/images/:seq/:index`: of the event with that number. */
-export function sessionImageRoutes(parts: Parts): Hono<AppEnv> {
-  const { sessions } = parts
-  return new Hono<AppEnv>().get('/:id/images/:seq/:index', requireCaller(parts), etag(), async (c) => {
-    const { id, seq, index } = c.req.param()
-    await sessions.get(c.var.caller.account, id)
-    return sendEventImage(c, await sessions.reader(), { sessionId: id, seq, index })
-  })
+    },
+    getChatImage: async (c) => {
+      const { id, seq, index } = c.req.param()
+      await sessions.get(c.var.caller.account, id)
+      return sendEventImage(c, await sessions.reader(), { sessionId: id, seq, index })
+    },
+  } satisfies Partial<Handlers>
 }
 
 interface WantedImage {

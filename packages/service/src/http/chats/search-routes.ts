@@ -1,24 +1,27 @@
 /** `GET /api/search`: in one's own chats and in those that are shared with one. */
 import { type SearchHit, type SearchResult, searchQuery } from '@sandlot/shared/chat/search'
 import { SandlotError } from '@sandlot/shared/base/errors'
-import { Hono } from 'hono'
 import { authorsOf } from '../../auth/agent-user.ts'
 import { problemsOf } from '../../socket/frame.ts'
-import type { AppEnv, Parts } from '../context.ts'
-import { requireCaller } from '../request.ts'
+import type { Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 
-export function searchRoutes(parts: Parts): Hono<AppEnv> {
+export function searchHandlers(parts: Parts) {
   const { accounts, sessions } = parts
-  return new Hono<AppEnv>().get('/', requireCaller(parts), async (c) => {
-    const asked = searchQuery.safeParse(c.req.query())
-    if (!asked.success) throw new SandlotError('bad_request', problemsOf(asked.error))
-    const reader = await sessions.reader()
-    const { hits, next } = await reader.search(c.var.caller.account, asked.data)
-    const authors = hits.some(({ author }) => author !== null) ? await authorsOf(accounts) : new Map()
-    const named = hits.map(({ author, ...hit }): SearchHit => {
-      const isSaid = hit.kind === 'message' || hit.kind === 'comment'
-      return isSaid && author !== null ? { ...hit, by: authors.get(author) ?? { id: author, name: '' } } : hit
-    })
-    return c.json({ hits: named, next } satisfies SearchResult)
-  })
+  return {
+    searchChats: async (c) => {
+      const asked = searchQuery.safeParse(c.req.query())
+      if (!asked.success) throw new SandlotError('bad_request', problemsOf(asked.error))
+      const reader = await sessions.reader()
+      const { hits, next } = await reader.search(c.var.caller.account, asked.data)
+      const authors = hits.some(({ author }) => author !== null) ? await authorsOf(accounts) : new Map()
+      const named = hits.map(({ author, ...hit }): SearchHit => {
+        const isSaid = hit.kind === 'message' || hit.kind === 'comment'
+        return isSaid && author !== null
+          ? { ...hit, by: authors.get(author) ?? { id: author, name: '' } }
+          : hit
+      })
+      return c.json({ hits: named, next } satisfies SearchResult)
+    },
+  } satisfies Partial<Handlers>
 }

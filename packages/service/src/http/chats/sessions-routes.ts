@@ -3,11 +3,10 @@
  * that are shared with one. What else a person may do in a session, the agent decides.
  */
 import { methods } from '@agentclientprotocol/sdk'
-import { EXT, forkParams, forkResult, renameParams } from '@sandlot/shared/acp/meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import type { WaitingApprovals } from '@sandlot/shared/chat/pending'
-import { approvalAnswer } from '@sandlot/shared/account/api'
-import { chatMarks } from '@sandlot/shared/chat/chats'
+import { forkResult, renameRequest } from '@sandlot/shared/chat/chat-api'
 import { pendingApprovalList } from '@sandlot/shared/chat/pending-approvals'
 import { isDiffsId } from '@sandlot/shared/chat/file-changes'
 import { SandlotError } from '@sandlot/shared/base/errors'
@@ -15,7 +14,6 @@ import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import { toSessionSummary } from '@sandlot/storage/tables/rows'
 import type { ReaderOf } from '@sandlot/storage/shares/shares'
 import type { SessionRow } from '@sandlot/storage/tables/records'
-import { Hono } from 'hono'
 import { z } from 'zod'
 import { agentUserOf, authorsOf } from '../../auth/agent-user.ts'
 import { answerApproval } from '../../chat/approvals.ts'
@@ -23,9 +21,9 @@ import { InOrder } from '../../chat/in-order.ts'
 import { openExport } from '../../chat/prompt-export.ts'
 import { problemsOf } from '../../socket/frame.ts'
 import { lineFor, refuseOthers, refuseWatchers } from '../../chat/sessions.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Body, Handlers } from '../actions.ts'
 import { sendOutput } from './outputs.ts'
-import { readBody, requireCaller } from '../request.ts'
 
 const PAGE = 50
 const MAX_PAGE = 200
@@ -39,37 +37,26 @@ const flag = z
 const page = z.object({
   limit: z.coerce.number().int().min(1).max(MAX_PAGE).default(PAGE),
   before: z.coerce.number().int().positive().optional(),
-  title: renameParams.shape.title.optional(),
+  title: renameRequest.shape.title.optional(),
   archived: flag,
   pinned: flag,
   project: z.string().max(64).optional(),
 })
 
-const renameBody = renameParams.pick({ title: true })
-const forkBody = forkParams.pick({ promptId: true, where: true })
-
-export function sessionsRoutes(parts: Parts): Hono<AppEnv> {
-  const { agent } = parts
+export function sessionsHandlers(parts: Parts) {
   const exportsInOrder = new InOrder(MAX_WAITING_EXPORTS)
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts))
-    .get('/', (c) => listChats(parts, c))
-    .put('/marks', async (c) => {
-      const marks = await readBody(c, chatMarks)
-      await agent.request(EXT.markChats, { user: agentUserOf(c.var.caller), marks })
-      return c.body(null, 204)
-    })
-    .get('/:id', (c) => getChat(parts, c, c.req.param('id')))
-    .patch('/:id', (c) => renameChat(parts, c, c.req.param('id')))
-    .post('/:id/fork', (c) => forkChat(parts, c, c.req.param('id')))
-    .post('/:id/cancel', (c) => cancelPrompt(parts, c, c.req.param('id')))
-    .get('/:id/approvals', (c) => listApprovals(parts, c, c.req.param('id')))
-    .post('/:id/approvals/:callId', (c) => answerCall(parts, c, c.req.param('id'), c.req.param('callId')))
-    .get('/:id/prompts/:promptId/export', (c) =>
-      exportPrompt(parts, exportsInOrder, c, c.req.param('id'), c.req.param('promptId')),
-    )
-    .delete('/:id', (c) => deleteChat(parts, c, c.req.param('id')))
-    .get('/:id/outputs/:callId', (c) => getOutput(parts, c, c.req.param('id'), c.req.param('callId')))
+  return {
+    listChats: (c) => listChats(parts, c),
+    getChat: (c) => getChat(parts, c, c.req.param('id')),
+    renameChat: (c, body) => renameChat(parts, c, c.req.param('id'), body),
+    forkChat: (c, body) => forkChat(parts, c, c.req.param('id'), body),
+    cancelPrompt: (c) => cancelPrompt(parts, c, c.req.param('id')),
+    listApprovals: (c) => listApprovals(parts, c, c.req.param('id')),
+    answerApproval: (c, body) => answerCall(parts, c, c.req.param(), body),
+    exportPrompt: (c) => exportPrompt(parts, exportsInOrder, c, c.req.param('id'), c.req.param('promptId')),
+    deleteChat: (c) => deleteChat(parts, c, c.req.param('id')),
+    getOutput: (c) => getOutput(parts, c, c.req.param('id'), c.req.param('callId')),
+  } satisfies Partial<Handlers>
 }
 
 async function listChats(parts: Parts, c: Ctx): Promise<Response> {
@@ -99,16 +86,26 @@ async function getChat(parts: Parts, c: Ctx, id: string): Promise<Response> {
   return c.json(line)
 }
 
-async function renameChat({ agent, sessions }: Parts, c: Ctx, sessionId: string): Promise<Response> {
-  const { title } = await readBody(c, renameBody)
+async function renameChat(
+  { agent, sessions }: Parts,
+  c: Ctx,
+  sessionId: string,
+  body: Body<'renameChat'>,
+): Promise<Response> {
+  const { title } = await body()
   const user = agentUserOf(c.var.caller)
   await sessions.get(c.var.caller.account, sessionId)
   await agent.request(EXT.rename, { sessionId, title, user })
   return c.body(null, 204)
 }
 
-async function forkChat({ agent, sessions }: Parts, c: Ctx, sessionId: string): Promise<Response> {
-  const asked = await readBody(c, forkBody)
+async function forkChat(
+  { agent, sessions }: Parts,
+  c: Ctx,
+  sessionId: string,
+  body: Body<'forkChat'>,
+): Promise<Response> {
+  const asked = await body()
   const user = agentUserOf(c.var.caller)
   await sessions.get(c.var.caller.account, sessionId)
   const made = await agent.request(EXT.fork, { ...asked, sessionId, user })
@@ -137,10 +134,10 @@ async function listApprovals({ agent, sessions }: Parts, c: Ctx, sessionId: stri
 async function answerCall(
   { agent, sessions }: Parts,
   c: Ctx,
-  sessionId: string,
-  toolCallId: string,
+  { id: sessionId, callId: toolCallId }: { id: string; callId: string },
+  body: Body<'answerApproval'>,
 ): Promise<Response> {
-  const answer = await readBody(c, approvalAnswer)
+  const answer = await body()
   const { via } = c.var.caller
   const user = agentUserOf(c.var.caller)
   await sessions.get(c.var.caller.account, sessionId)
@@ -194,22 +191,24 @@ async function getOutput({ sessions }: Parts, c: Ctx, sessionId: string, callId:
 }
 
 /** `GET /api/approvals`: what waits in all chats in which this person may answer. */
-export function approvalsRoutes(parts: Parts): Hono<AppEnv> {
+export function approvalsHandlers(parts: Parts) {
   const { agent, sessions } = parts
-  return new Hono<AppEnv>().use(requireCaller(parts)).get('/', async (c) => {
-    const { account } = c.var.caller
-    const user = agentUserOf(c.var.caller)
-    const rows = await (await sessions.reader()).listSessions(account, { waiting: true, limit: PAGE })
-    const open = (await linesFor(parts, account, rows)).filter(({ waiting }) => waiting > 0)
-    const found = await Promise.all(
-      open.map(async ({ sessionId, title: chat, owner }) => {
-        const approvals = await pendingIn(agent, sessionId, user)
-        return approvals.map((one) => ({ ...one, sessionId, chat, owner }))
-      }),
-    )
-    const approvals = found.flat().toSorted((a, b) => a.askedAt - b.askedAt)
-    return c.json({ approvals, more: rows.length >= PAGE } satisfies WaitingApprovals)
-  })
+  return {
+    listWaiting: async (c) => {
+      const { account } = c.var.caller
+      const user = agentUserOf(c.var.caller)
+      const rows = await (await sessions.reader()).listSessions(account, { waiting: true, limit: PAGE })
+      const open = (await linesFor(parts, account, rows)).filter(({ waiting }) => waiting > 0)
+      const found = await Promise.all(
+        open.map(async ({ sessionId, title: chat, owner }) => {
+          const approvals = await pendingIn(agent, sessionId, user)
+          return approvals.map((one) => ({ ...one, sessionId, chat, owner }))
+        }),
+      )
+      const approvals = found.flat().toSorted((a, b) => a.askedAt - b.askedAt)
+      return c.json({ approvals, more: rows.length >= PAGE } satisfies WaitingApprovals)
+    },
+  } satisfies Partial<Handlers>
 }
 
 /** None, where the chat was deleted or its share ended in between. */

@@ -5,19 +5,15 @@ import {
   type NewShare,
   type Share,
   type ShareList,
-  newComment,
-  newShare,
-  newSnapshot,
   shareList,
   snapshotList,
 } from '@sandlot/shared/chat/shares'
-import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import { refuseOthers } from '../../chat/sessions.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { readBody, requireCaller, requireSignIn } from '../request.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 
-export function sharesRoutes(parts: Parts): Hono<AppEnv> {
+export function sharesHandlers(parts: Parts) {
   const { agent, limits, sessions } = parts
   const ask = (c: Ctx, method: string, more: object): Promise<unknown> =>
     agent.request(method, {
@@ -30,13 +26,10 @@ export function sharesRoutes(parts: Parts): Hono<AppEnv> {
   const askSnapshots = async (c: Ctx, what: object) =>
     snapshotList.parse(await ask(c, EXT.snapshots, { ask: what }))
 
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts))
-    .get('/:id/shares', async (c) => c.json(await withNames(parts, await askShares(c, { do: 'list' }))))
-    .post('/:id/shares', async (c) => {
-      // Seen by others, and still there when the key is deleted.
-      requireSignIn(c)
-      const share = await readBody(c, newShare)
+  return {
+    listShares: async (c) => c.json(await withNames(parts, await askShares(c, { do: 'list' }))),
+    putShare: async (c, body) => {
+      const share = await body()
       const { access } = await sessions.get(c.var.caller.account, c.req.param('id'))
       // Before anything is said about people.
       refuseOthers(access)
@@ -45,29 +38,29 @@ export function sharesRoutes(parts: Parts): Hono<AppEnv> {
       const made = all.find(({ kind, targetId }) => kind === share.kind && targetId === share.targetId)
       if (made === undefined) throw new SandlotError('conflict', 'This share was revoked at the same moment.')
       return c.json(made, 201)
-    })
-    .delete('/:id/shares/:shareId', async (c) => {
+    },
+    removeShare: async (c) => {
       await askShares(c, { do: 'remove', id: c.req.param('shareId') })
       return c.body(null, 204)
-    })
-    .get('/:id/snapshots', async (c) => c.json(await askSnapshots(c, { do: 'list' })))
-    .post('/:id/snapshots', async (c) => {
-      requireSignIn(c)
-      const snapshot = await readBody(c, newSnapshot)
+    },
+    listSnapshots: async (c) => c.json(await askSnapshots(c, { do: 'list' })),
+    makeSnapshot: async (c, body) => {
+      const snapshot = await body()
       const { snapshots } = await askSnapshots(c, { do: 'make', snapshot })
       return c.json(snapshots.at(-1), 201)
-    })
-    .delete('/:id/snapshots/:snapshotId', async (c) => {
+    },
+    removeSnapshot: async (c) => {
       await askSnapshots(c, { do: 'remove', id: c.req.param('snapshotId') })
       return c.body(null, 204)
-    })
-    .post('/:id/comments', async (c) => {
-      const comment = await readBody(c, newComment)
+    },
+    comment: async (c, body) => {
+      const comment = await body()
       // A mention is an e-mail: as many as messages.
       await limits.prompt(c.var.caller.account.id)
       await ask(c, EXT.comment, comment)
       return c.json({ commentId: comment.commentId }, 201)
-    })
+    },
+  } satisfies Partial<Handlers>
 }
 
 /** Throws `bad_request` and `not_found`, in words for who shares. */

@@ -9,23 +9,21 @@ import type { Snapshot } from '@sandlot/shared/chat/shares'
 import type { SnapshotView } from '@sandlot/shared/chat/shares-api'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
 import type { SessionRow } from '@sandlot/storage/tables/records'
-import { Hono } from 'hono'
-import { etag } from 'hono/etag'
 import { z } from 'zod'
 import { authorsOf } from '../../auth/agent-user.ts'
 import { eventOfSnapshot, withSnapshotAddresses } from '../../chat/snapshot-events.ts'
 import { problemsOf } from '../../socket/frame.ts'
-import type { AppEnv, Parts } from '../context.ts'
+import type { Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 import { sendEventImage } from './images-routes.ts'
 import { sendOutput } from './outputs.ts'
-import { requireCaller } from '../request.ts'
 
 /** Events in one answer. */
 const PAGE = 500
 
 const page = z.object({ after: z.coerce.number().int().nonnegative().default(0) })
 
-export function snapshotsRoutes(parts: Parts): Hono<AppEnv> {
+export function snapshotsHandlers(parts: Parts) {
   const { accounts, sessions } = parts
   /** Throws `not_found`, the same for one that has expired, was revoked, or never was. */
   const find = async (id: string): Promise<{ snapshot: Snapshot; row: SessionRow }> => {
@@ -37,9 +35,8 @@ export function snapshotsRoutes(parts: Parts): Hono<AppEnv> {
     return { snapshot, row }
   }
 
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts))
-    .get('/:id', async (c) => {
+  return {
+    getSnapshot: async (c) => {
       const read = page.safeParse(c.req.query())
       if (!read.success) throw new SandlotError('bad_request', problemsOf(read.error))
       const { after } = read.data
@@ -64,23 +61,24 @@ export function snapshotsRoutes(parts: Parts): Hono<AppEnv> {
         }),
         next: last === undefined || seq >= upTo ? null : seq,
       } satisfies SnapshotView)
-    })
-    .get('/:id/images/:seq/:index', etag(), async (c) => {
+    },
+    getSnapshotImage: async (c) => {
       const { id, seq, index } = c.req.param()
       const { snapshot } = await find(id)
       const { sessionId } = snapshot
       return sendEventImage(c, await sessions.reader(), { sessionId, seq, index }, (event) =>
         eventOfSnapshot(event, snapshot),
       )
-    })
-    .get('/:id/outputs/:callId', async (c) => {
+    },
+    getSnapshotOutput: async (c) => {
       const { id, callId } = c.req.param()
       const { snapshot } = await find(id)
       const reader = await sessions.reader()
       if (!(await hasEnded(reader, snapshot, callId)))
         throw new SandlotError('not_found', 'This snapshot has no such output.')
       return sendOutput(c, reader, snapshot.sessionId, callId)
-    })
+    },
+  } satisfies Partial<Handlers>
 }
 
 /** True if the snapshot has the outcome of this call: later output is not in it. */

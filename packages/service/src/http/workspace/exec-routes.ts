@@ -12,15 +12,16 @@ import {
 } from '@sandlot/shared/workspace/exec'
 import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import { MAX_FRAME_BYTES } from '@sandlot/shared/chat/frames'
-import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
+import type { MiddlewareHandler } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import type { z } from 'zod'
 import { agentUserOf } from '../../auth/agent-user.ts'
 import { type ExecOutput, runExec } from '../../agent/run-exec.ts'
 import { problemsOf } from '../../socket/frame.ts'
 import type { AppEnv, Ctx, Parts } from '../context.ts'
-import { pacedBody, readBody, requireCaller } from '../request.ts'
+import type { Body, Handlers } from '../actions.ts'
+import { pacedBody } from '../request.ts'
 
 const HEADER = 'sandlot-exec'
 /** Proxies cut streams on which nothing happens. */
@@ -28,21 +29,23 @@ const KEEP_ALIVE_MS = 15_000
 
 type Running = AsyncGenerator<'started' | ExecOutput, ExecEnd>
 
-export function execRoutes(parts: Parts): Hono<AppEnv> {
-  const jsonLimit = bodyLimit({
-    maxSize: MAX_FRAME_BYTES,
-    onError: () => {
-      throw new SandlotError(
-        'too_large',
-        `The JSON has at most ${MAX_FRAME_BYTES} bytes. Send a longer stdin as the body, and the rest in the header Sandlot-Exec.`,
-      )
-    },
-  })
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts))
-    .use((c, next) => (c.req.header(HEADER) === undefined ? jsonLimit(c, next) : next()))
-    .post('/', async (c) => {
-      const { asked, stdin } = await readExec(c, parts)
+const jsonLimit = bodyLimit({
+  maxSize: MAX_FRAME_BYTES,
+  onError: () => {
+    throw new SandlotError(
+      'too_large',
+      `The JSON has at most ${MAX_FRAME_BYTES} bytes. Send a longer stdin as the body, and the rest in the header Sandlot-Exec.`,
+    )
+  },
+})
+/** Limits a body that is JSON, not one that is stdin. */
+export const execLimit: MiddlewareHandler<AppEnv> = (c, next) =>
+  c.req.header(HEADER) === undefined ? jsonLimit(c, next) : next()
+
+export function execHandlers(parts: Parts) {
+  return {
+    runCommand: async (c, body) => {
+      const { asked, stdin } = await readExec(c, parts, body)
       const accept = c.req.header('accept') ?? ''
       const raw = accept.includes('application/octet-stream')
       const gone = goneOf(c, parts)
@@ -65,19 +68,21 @@ export function execRoutes(parts: Parts): Hono<AppEnv> {
       return accept.includes('text/event-stream')
         ? answerAsStream(c, running, gone)
         : c.json(await answerAsJson(running, (bytes) => parts.traffic.pass(c.var.caller.account.id, bytes)))
-    })
+    },
+  } satisfies Partial<Handlers>
 }
 
 async function readExec(
   c: Ctx,
   parts: Parts,
+  body: Body<'runCommand'>,
 ): Promise<{
   asked: Omit<z.output<typeof execRequest>, 'stdin'>
   stdin: AsyncIterable<Uint8Array> | undefined
 }> {
   const header = c.req.header(HEADER)
   if (header === undefined) {
-    const { stdin, ...asked } = await readBody(c, execRequest)
+    const { stdin, ...asked } = await body()
     return { asked, stdin: stdin === undefined ? undefined : Readable.from([Buffer.from(stdin)]) }
   }
   const parsed = execRequest.omit({ stdin: true }).safeParse(readHeader(header))

@@ -9,14 +9,13 @@ import {
   etagOf,
   filePiece,
 } from '@sandlot/shared/workspace/files'
-import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 import { type ByteRange, readRange } from './range.ts'
-import { requireCaller } from '../request.ts'
 
 /** `/api/files` */
-export function filesRoutes(parts: Parts): Hono<AppEnv> {
+export function filesHandlers(parts: Parts) {
   const ask = (c: Ctx, what: FilesAsk): Promise<unknown> => {
     return parts.agent.request(EXT.files, { user: agentUserOf(c.var.caller), ask: what })
   }
@@ -24,13 +23,12 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
     (c: Ctx, path: string) =>
     async (offset: number, length?: number): Promise<FilePiece> =>
       filePiece.parse(await ask(c, { do: 'read', path, offset, length }))
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts))
-    .get('/content', (c) => {
+  return {
+    readFile: (c) => {
       const path = pathOf(c)
       return sendContent(c, path, pieces(c, path))
-    })
-    .get('/preview', async (c) => {
+    },
+    previewFile: async (c) => {
       // In its own tab it could lead its reader anywhere, which our page prevents for a frame.
       const place = c.req.header('sec-fetch-dest')
       if (place !== undefined && place !== 'iframe')
@@ -52,7 +50,8 @@ export function filesRoutes(parts: Parts): Hono<AppEnv> {
           'cache-control': 'no-store',
         },
       })
-    })
+    },
+  } satisfies Partial<Handlers>
 }
 
 type ReadPiece = (offset: number, length?: number) => Promise<FilePiece>

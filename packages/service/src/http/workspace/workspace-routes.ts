@@ -12,20 +12,16 @@ import {
   etagOf,
   filePiece,
   fileRemoved,
-  fileRestored,
   fileWritten,
   filesFound,
-  folderRequest,
-  moveRequest,
-  trashList,
   versionOf,
 } from '@sandlot/shared/workspace/files'
-import { Hono } from 'hono'
 import { agentUserOf } from '../../auth/agent-user.ts'
-import type { AppEnv, Ctx, Parts } from '../context.ts'
+import type { Ctx, Parts } from '../context.ts'
+import type { Handlers } from '../actions.ts'
 import { safeName, zipFolder } from '../../own-data/folder-zip.ts'
 import { dispositionOf, pathOf } from './files-routes.ts'
-import { pacedBody, readBody, recheckCaller, requireCaller } from '../request.ts'
+import { pacedBody, recheckCaller } from '../request.ts'
 
 /** The most uploads of one person under way at once: each holds a piece in memory. */
 const MOST_PUTS = 8
@@ -34,46 +30,24 @@ const MOST_ZIPS = 2
 const PIECE_BYTES = 512 * 1024
 
 /** `/api/files` */
-export function workspaceRoutes(parts: Parts): Hono<AppEnv> {
+export function workspaceHandlers(parts: Parts) {
   const puts = new AtOnce(MOST_PUTS)
   const zips = new AtOnce(MOST_ZIPS)
-  return new Hono<AppEnv>()
-    .use(requireCaller(parts))
-    .get('/', async (c) => c.json(await list(parts, c, c.req.query('path') ?? '', c.req.query('after'))))
-    .delete('/', async (c) => {
+  return {
+    listFiles: async (c) => c.json(await list(parts, c, c.req.query('path') ?? '', c.req.query('after'))),
+    removeFile: async (c) => {
       const forever = c.req.query('forever') === 'true'
       return c.json(fileRemoved.parse(await ask(parts, c, { do: 'remove', path: pathOf(c), forever })))
-    })
-    .get('/search', async (c) => {
+    },
+    findFiles: async (c) => {
       const query = c.req.query('q') ?? ''
       if (query.length > 200) throw new SandlotError('bad_request', 'A search has at most 200 characters.')
       const most = Math.min(Math.max(Math.trunc(Number(c.req.query('most') ?? 50)) || 50, 1), MAX_FOUND)
       return c.json(filesFound.parse(await ask(parts, c, { do: 'search', query, most })))
-    })
-    .post('/folder', async (c) => {
-      const { path } = await readBody(c, folderRequest)
-      await ask(parts, c, { do: 'mkdir', path })
-      return c.body(null, 204)
-    })
-    .post('/move', async (c) => {
-      const { path, to } = await readBody(c, moveRequest)
-      await ask(parts, c, { do: 'move', path, to })
-      return c.body(null, 204)
-    })
-    .get('/trash', async (c) => c.json(trashList.parse(await ask(parts, c, { do: 'trash' }))))
-    .delete('/trash', async (c) => {
-      await ask(parts, c, { do: 'empty_trash' })
-      return c.body(null, 204)
-    })
-    .post('/trash/:id/restore', async (c) =>
-      c.json(fileRestored.parse(await ask(parts, c, { do: 'restore', id: c.req.param('id') }))),
-    )
-    .get('/zip', (c) => zipPaths(parts, zips, c))
-    .put('/content', (c) => putContent(parts, puts, c))
-    .delete('/uploads/:upload', async (c) => {
-      await ask(parts, c, { do: 'abort', upload: c.req.param('upload') })
-      return c.body(null, 204)
-    })
+    },
+    zipFiles: (c) => zipPaths(parts, zips, c),
+    writeFile: (c) => putContent(parts, puts, c),
+  } satisfies Partial<Handlers>
 }
 
 function ask({ agent }: Parts, c: Ctx, what: FilesAsk): Promise<unknown> {

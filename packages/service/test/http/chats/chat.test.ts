@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorBody, chatResponse } from '@sandlot/shared/account/api'
+import { chatResponse } from '@sandlot/shared/chat/chat-api'
+import { errorBody } from '@sandlot/shared/account/api'
 import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { serverFrame } from '@sandlot/shared/chat/frames'
 import { uploadedImage } from '@sandlot/shared/chat/images'

@@ -1,4 +1,4 @@
-import { sessionList } from '@sandlot/shared/account/api'
+import { sessionList } from '@sandlot/shared/chat/chat-api'
 import { sessionSummary } from '@sandlot/shared/chat/frames'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { addUser, setUp, startHarness } from '../../support/harness.ts'

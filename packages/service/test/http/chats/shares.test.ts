@@ -1,4 +1,4 @@
-import { sessionList } from '@sandlot/shared/account/api'
+import { sessionList } from '@sandlot/shared/chat/chat-api'
 import { diffsId } from '@sandlot/shared/chat/file-changes'
 import { EXT } from '@sandlot/shared/acp/meta'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'

@@ -1,0 +1,9 @@
+/** Every action of the HTTP API by its name. The page imports the type only, never the schemas. */
+import { accountActions } from './account/actions.ts'
+import { adminActions } from './admin/actions.ts'
+import { chatActions } from './chat/actions.ts'
+import { workspaceActions } from './workspace/actions.ts'
+
+export const ACTIONS = { ...accountActions, ...chatActions, ...workspaceActions, ...adminActions }
+export type Actions = typeof ACTIONS
+export type ActionName = keyof Actions
