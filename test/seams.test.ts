@@ -31,7 +31,6 @@ const EXCEPTIONS: Record<string, Record<string, string>> = {
     ConnectingContext: NARROWER,
     EngineInfo: RECORD,
     RunRequest: SETTINGS,
-    Sandbox: NARROWER,
     SandboxesOptions: SETTINGS,
   },
   'packages/service': {

@@ -458,6 +458,17 @@ export interface SandboxStat {
   fileSystem: { bytes: number; freeBytes: number; files: number; freeFiles: number }
 }
 
+/** Programs inside that listen on the loopback interface. */
+export interface SandboxPorts {
+  /** Sorted. Empty outside of a container. */
+  list(): Promise<number[]>
+  /**
+   * Connects to the one on this port. Rejects with `not_found` where there is none. An open
+   * connection counts as use of the sandbox. It may already be destroyed when it is returned.
+   */
+  connect(port: number): Promise<Duplex>
+}
+
 interface Boot {
   readonly bootId: string
   /** Why the boot before this one ended, where that is known. */
@@ -487,14 +498,7 @@ export interface Sandbox extends Boot {
   ): Promise<RunningCommand | undefined>
   /** Running commands, and ended ones that were not acknowledged. */
   commands(): Promise<KnownCommand[]>
-  /**
-   * Connects to a program that listens on this port of the loopback interface inside. Rejects with
-   * `not_found` where none does. An open connection counts as use of the sandbox. It may already be
-   * destroyed when it is returned.
-   */
-  connect(port: number): Promise<Duplex>
-  /** Ports on which programs inside listen, sorted. Empty outside of a container. */
-  ports(): Promise<number[]>
+  readonly ports: SandboxPorts
   /**
    * Kills every process and empties /tmp; the workspace stays. Rejects with `timeout` after a
    * minute.

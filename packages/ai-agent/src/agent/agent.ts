@@ -184,7 +184,7 @@ function sessionParts(config: AgentConfig, log: Log, leaving: AbortSignal, parts
     },
     jobs: {
       poll: pollJobs(sandboxes),
-      portsOf: async (userId) => (await (await sandboxes.connected(userId))?.ports()) ?? [],
+      portsOf: async (userId) => (await (await sandboxes.connected(userId))?.ports.list()) ?? [],
       end: endJobs(sandboxes),
     },
     restarts: {

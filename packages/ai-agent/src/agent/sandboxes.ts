@@ -58,7 +58,8 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
 
 /** Resolves with the names of those that ran. */
 async function stopAll(backend: RemovalOptions['backend']): Promise<string[]> {
-  const running = (await backend.list({})).filter(({ state }) => state === 'running')
+  const all = await backend.list({})
+  const running = all.filter(({ state }) => state === 'running' || state === 'paused')
   await Promise.all(running.map(({ id }) => backend.stop(id)))
   return running.map(({ name }) => name)
 }

@@ -234,7 +234,7 @@ export class Replica implements Ownership {
     if (this.#engine !== undefined && unknown.length > 0)
       log.warn(
         { replicas: unknown },
-        'the Docker engine of these agents is unknown; all agents need the same one',
+        'the engine or cluster of these agents is unknown; all agents need the same one',
       )
     this.#beats = await rows.startBeats(this.#times, since, (report) => this.#onReport(report))
     if (this.#state === 'new') this.#state = 'on'

@@ -1,10 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { createDockerBackend } from '@sandlot/sandbox/backends/docker/backend'
 import { ConfigError } from '@sandlot/shared/config'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { z } from 'zod'
-import { engineOf } from '../config.ts'
 import { askEngine } from '../setup/engine.ts'
 import { childEnvironment } from '../processes/child-env.ts'
 import { endOrphans } from '../processes/end-orphans.ts'
@@ -16,7 +14,7 @@ import { run } from '../programs/run.ts'
 import { confirmed, engineEnvironment, sandboxAdmin } from '../programs/sandbox-admin.ts'
 import { StepError } from '../steps.ts'
 import { END_SIGNAL } from '../processes/stop-signals.ts'
-import { deploymentOf, needsGate } from '../deployment/gate.ts'
+import { deploymentOf } from '../deployment/gate.ts'
 import { isOnPostgres, replicaId, replicaNumbers } from '../deployment/replicas.ts'
 
 /** The time `up` may take to stop its children, and some more. */
@@ -128,34 +126,23 @@ async function endWaitingPrompts({ config, steps }: Context): Promise<void> {
 }
 
 /**
- * Stops containers that outlive their agent, which was killed or had no engine. Workspaces are
- * kept. Rejects with a `SandboxError`.
+ * Stops sandboxes that outlive their agent, which was killed or had no engine. Workspaces are kept.
  */
-async function stopLeftSandboxes({ config, steps }: Pick<Context, 'config' | 'steps'>): Promise<void> {
-  if (SANDBOX_BACKENDS[config.backend].manyHosts) return stopOnCluster({ config, steps })
-  if (!needsGate(config)) return
+async function stopLeftSandboxes(context: Pick<Context, 'config' | 'steps'>): Promise<void> {
+  const { config, steps } = context
+  const { isolates, needsEngine } = SANDBOX_BACKENDS[config.backend]
+  if (!isolates || (needsEngine && !(await engineAnswers(context)))) return
+  if (deploymentOf(config) === undefined) return
+  const left = z.array(z.string()).parse(await sandboxAdmin(['stop'], context))
+  if (left.length > 0) steps.note(`Stopped ${left.length} sandboxes of an earlier run; workspaces are kept.`)
+}
+
+async function engineAnswers({ config, steps }: Pick<Context, 'config' | 'steps'>): Promise<boolean> {
   try {
-    if ((await askEngine(config)) instanceof Error) return
+    return !((await askEngine(config)) instanceof Error)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     steps.note(`! Couldn’t check the engine for running sandboxes: ${error.problems.join('; ')}`)
-    return
+    return false
   }
-  const deployment = deploymentOf(config)
-  if (deployment === undefined) return
-  const backend = createDockerBackend({ deployment, ...engineOf(config) })
-  try {
-    const left = (await backend.list({})).filter(({ state }) => state === 'running' || state === 'paused')
-    await Promise.all(left.map(({ id }) => backend.stop(id)))
-    if (left.length > 0)
-      steps.note(`Stopped ${left.length} sandboxes of an earlier run; workspaces are kept.`)
-  } finally {
-    await backend.inventory.close()
-  }
-}
-
-async function stopOnCluster(context: Pick<Context, 'config' | 'steps'>): Promise<void> {
-  const left = z.array(z.string()).parse(await sandboxAdmin(['stop'], context))
-  if (left.length > 0)
-    context.steps.note(`Stopped ${left.length} sandboxes of an earlier run; workspaces are kept.`)
 }

@@ -2,6 +2,7 @@ import { existsSync, lstatSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseEnv } from 'node:util'
+import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
 import { SETTINGS } from '@sandlot/shared/config/settings'
 import { runningRecord } from '../processes/children.ts'
 import type { CliConfig } from '../config.ts'
@@ -108,7 +109,7 @@ function unitOf(config: CliConfig): string {
     group: groupOf(gid),
     moreGroups: uid === 0 || config.dockerHost !== undefined ? [] : engineGroup(),
     path: programPath(config),
-    localEngine: config.dockerHost === undefined && config.backend === 'docker',
+    localEngine: config.dockerHost === undefined && SANDBOX_BACKENDS[config.backend].needsEngine,
     port: config.port,
   })
 }

@@ -23,6 +23,7 @@ import type {
   RunningCommand,
   RunRequest,
   Sandbox,
+  SandboxPorts,
   SandboxStat,
 } from '../sandbox.ts'
 
@@ -147,6 +148,7 @@ class RemoteSandbox implements ConnectedSandbox {
   readonly endedBefore: SandboxError | undefined
   readonly workspace: string
   readonly files: RemoteFiles
+  readonly ports: SandboxPorts
   readonly found: readonly KnownCommand[]
   readonly #link: Link
   readonly #isInit: boolean
@@ -176,6 +178,10 @@ class RemoteSandbox implements ConnectedSandbox {
     this.workspace = welcome.workspace
     this.found = welcome.commands
     this.files = new RemoteFiles(link, welcome.workspace)
+    this.ports = {
+      list: async () => (await listPorts(link)).filter((port) => port !== this.#egress?.port),
+      connect: (port) => connectPort(link, port),
+    }
     this.#link = link
     this.#isInit = welcome.isInit
     this.#mayTrace = welcome.mayTrace && profile === 'debug'
@@ -247,15 +253,6 @@ class RemoteSandbox implements ConnectedSandbox {
     if (type !== FrameType.COMMAND_LIST)
       throw new SandboxError('protocol', 'sbxd answered COMMANDS with something else')
     return readCommandList(new ByteReader(payload))
-  }
-
-  connect(port: number): Promise<Duplex> {
-    return connectPort(this.#link, port)
-  }
-
-  async ports(): Promise<number[]> {
-    const own = this.#egress?.port
-    return (await listPorts(this.#link)).filter((port) => port !== own)
   }
 
   async reset(): Promise<void> {

@@ -37,7 +37,7 @@ export function portTests({ it, sandbox, ownProcesses }: Suite): void {
 
   it('connects to a program that listens, with all its bytes and both ends', async () => {
     const { port, server } = await listening(serve(ECHO))
-    const stream = await sandbox().connect(port)
+    const stream = await sandbox().ports.connect(port)
     const data = randomBytes(5_000_000)
     const echoed = buffer(stream)
     stream.end(data)
@@ -47,7 +47,7 @@ export function portTests({ it, sandbox, ownProcesses }: Suite): void {
         .digest('hex'),
     ).toBe(createHash('sha256').update(data).digest('hex'))
     // The next connection is another one.
-    const again = await sandbox().connect(port)
+    const again = await sandbox().ports.connect(port)
     again.end('hello')
     expect(await text(again)).toBe('hello')
     await server.cancel(0)
@@ -58,15 +58,15 @@ export function portTests({ it, sandbox, ownProcesses }: Suite): void {
     await server.cancel(0)
     await server.exit
     const nothing = { code: 'not_found', message: `Nothing listens on port ${port} of the sandbox` }
-    await expect(sandbox().connect(port)).rejects.toMatchObject(nothing)
+    await expect(sandbox().ports.connect(port)).rejects.toMatchObject(nothing)
     for (const bad of [0, 65_536, 1.5])
-      await expect((async () => sandbox().connect(bad))()).rejects.toMatchObject({
+      await expect((async () => sandbox().ports.connect(bad))()).rejects.toMatchObject({
         code: 'invalid_arguments',
       })
     const hasSix = await sh(sandbox(), 'grep -q " lo$" /proc/net/if_inet6')
     if (hasSix.code !== 0) return context.skip('the sandbox has no IPv6')
     const other = await listening(serve('c.sendall(b"six"); c.close()', 'AF_INET6', '::1'))
-    const six = await sandbox().connect(other.port)
+    const six = await sandbox().ports.connect(other.port)
     six.end()
     expect(await text(six)).toBe('six')
     await other.server.cancel(0)
@@ -74,12 +74,12 @@ export function portTests({ it, sandbox, ownProcesses }: Suite): void {
 
   it('waits with what the program does not read, and lets others through', async () => {
     const { port, server } = await listening(serve('globals().setdefault("held", []).append(c)'))
-    const stuck = await sandbox().connect(port)
+    const stuck = await sandbox().ports.connect(port)
     let taken = 0
     while (stuck.write(Buffer.alloc(65_536)) && ++taken < 1_000);
     expect(taken).toBeLessThan(1_000)
     const other = await listening(serve(ECHO))
-    const stream = await sandbox().connect(other.port)
+    const stream = await sandbox().ports.connect(other.port)
     stream.end('through')
     expect(await text(stream)).toBe('through')
     stuck.destroy()
@@ -91,7 +91,7 @@ export function portTests({ it, sandbox, ownProcesses }: Suite): void {
     const { port, server } = await listening(serve(reset))
     expect(
       await sandbox()
-        .connect(port)
+        .ports.connect(port)
         .then(ended, (error: unknown) => error),
     ).toMatchObject({
       code: 'cancelled',
@@ -109,7 +109,7 @@ export function portTests({ it, sandbox, ownProcesses }: Suite): void {
       printed = printed.slice(line.length + 1)
       return line
     }
-    const stream = await sandbox().connect(Number(await next()))
+    const stream = await sandbox().ports.connect(Number(await next()))
     stream.destroy()
     expect(await next()).toBe('reset')
     await other.cancel(0)
@@ -118,7 +118,7 @@ export function portTests({ it, sandbox, ownProcesses }: Suite): void {
   it('lists the ports on which programs listen, where it has its own', async () => {
     const { port, server } = await listening(serve(ECHO))
     const all = await listening(serve(ECHO, 'AF_INET6', '::'))
-    const known = await sandbox().ports()
+    const known = await sandbox().ports.list()
     if (ownProcesses) expect(known).toEqual([port, all.port].toSorted((a, b) => a - b))
     else expect(known).toEqual([])
     await Promise.all([server.cancel(0), all.server.cancel(0)])

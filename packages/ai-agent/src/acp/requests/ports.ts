@@ -23,10 +23,11 @@ export function portsRequests(parts: AcpServerParts): ExtensionHandlers {
       return withSandboxErrors(async () => {
         // A stopped sandbox has nothing that listens, so it is not started.
         const sandbox = await shell.connected(user.id)
-        if (ask.do === 'list') return { awake: sandbox !== undefined, ports: (await sandbox?.ports()) ?? [] }
+        if (ask.do === 'list')
+          return { awake: sandbox !== undefined, ports: (await sandbox?.ports.list()) ?? [] }
         if (sandbox === undefined)
           throw new SandboxError('not_found', 'Your sandbox is stopped, so nothing listens in it')
-        return { ticket: offerConnection(shell.streams, await sandbox.connect(ask.port)) }
+        return { ticket: offerConnection(shell.streams, await sandbox.ports.connect(ask.port)) }
       })
     },
   }

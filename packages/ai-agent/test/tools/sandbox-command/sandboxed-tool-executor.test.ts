@@ -383,8 +383,7 @@ describe('a restart of the controller', () => {
         bootId: real.bootId,
         workspace: real.workspace,
         files: real.files,
-        connect: (port) => real.connect(port),
-        ports: () => real.ports(),
+        ports: real.ports,
         run: (request) => {
           runs.push(request.id)
           return isFirst
