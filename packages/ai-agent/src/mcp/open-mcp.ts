@@ -10,7 +10,7 @@ import { makeScrubber } from '@sandlot/shared/base/scrub'
 import { ClientServerSignIns } from './oauth/client-server-sign-ins.ts'
 import { type ClientServerFetch, oauthFetch } from './oauth/fetch.ts'
 import { MachineAccess } from './oauth/machine-access.ts'
-import type { SecretStore } from './oauth/records.ts'
+import { SecretRecords, type SecretStore } from './oauth/records.ts'
 import { type SignInResult, SignIns } from './oauth/sign-ins.ts'
 import type { ServerAccess } from './server-access.ts'
 import {
@@ -48,6 +48,9 @@ import type { Log } from '../log.ts'
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 /** Milliseconds that a person who has signed in waits for the tools of the server. */
 const SIGNED_IN_MS = 3_000
+
+/** Entries in memory by user and server. */
+const MAX_SIGN_INS = 10_000
 
 interface OpenMcpOptions {
   /** Those of the configuration. */
@@ -118,11 +121,13 @@ export function openMcp(options: OpenMcpOptions): Mcp {
   const specs = specsOf(options)
   const guard = createProcessGuard()
   const signIns = new SignIns({
-    specs: (userId) => specs.all(userId).filter(hasUserSignIn),
-    ownFetch: options.ownServerFetch,
-    secrets,
-    redirectUrl: options.redirectUrl,
+    keyOf: ({ place }) => place,
+    records: ({ name, added }, userId) => new SecretRecords(secrets, userId, added?.recordsAs ?? name),
+    fetch: ({ added }, userId) =>
+      added?.ownerId === undefined ? undefined : options.ownServerFetch?.(userId),
+    redirectUrl: async () => options.redirectUrl,
     documentUrl: options.documentUrl,
+    most: MAX_SIGN_INS,
     log,
   })
   const parts = {
@@ -242,7 +247,12 @@ async function finishSignIn(
   userId: string,
   answer: URLSearchParams,
 ): Promise<SignInResult> {
-  const ended = await signIns.finish(userId, answer)
+  // Also of servers that were not used since the start.
+  const pending = specs.all(userId).filter(hasUserSignIn)
+  const ended = await signIns.finish(
+    pending.map((spec) => ({ spec, userId })),
+    answer,
+  )
   const spec = 'server' in ended && specs.all(userId).find(({ name }) => name === ended.server)
   const server = spec ? servers.serverOf(spec, userId) : undefined
   // The page that the person returns to shows how it stands, and asks nothing by itself.

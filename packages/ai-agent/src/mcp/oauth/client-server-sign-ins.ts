@@ -7,11 +7,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { AuthProvider } from '@modelcontextprotocol/client'
 import { MCP_SIGN_IN_PATH } from '@sandlot/shared/base/mcp-client'
+import { LRUCache } from 'lru-cache'
 import { SignInRequiredError, reasonOf } from '../error.ts'
-import { OAuthAccess } from './access.ts'
-import { type ClientServerFetch, oauthFetch } from './fetch.ts'
+import type { OAuthAccess } from './access.ts'
+import type { ClientServerFetch } from './fetch.ts'
 import { memoryRecords } from './records.ts'
-import { finishSignIn, UNKNOWN_SIGN_IN } from './sign-ins.ts'
+import { SignIns } from './sign-ins.ts'
 import type { ServerAccess } from '../server-access.ts'
 import type { HttpSpec } from '../server-spec.ts'
 import type { Log } from '../../log.ts'
@@ -30,36 +31,28 @@ const MAX_ACCESSES = 1_000
 /** Links whose end a caller waits for. */
 const MAX_AWAITED = 1_000
 
-interface KnownAccess {
-  userId: string
-  /** The client's last name for it. */
-  server: string
-  access: OAuthAccess
-}
-
 export class ClientServerSignIns {
-  readonly #parts: ClientServerSignInsParts
   readonly #redirect = new LoopbackRedirect((answer) => this.#finish(answer))
-  /**
-   * By user and address, least recently used first: independent of the server's name and session.
-   */
-  readonly #accesses = new Map<string, KnownAccess>()
+  /** By user and address: independent of the server's name and session. */
+  readonly #signIns: SignIns
   /** By the state, which only the link contains. */
-  readonly #awaited = new Map<string, AbortController>()
+  readonly #awaited = new LRUCache<string, AbortController>({ max: MAX_AWAITED })
 
-  constructor(parts: ClientServerSignInsParts) {
-    this.#parts = parts
+  constructor({ fetch, log }: ClientServerSignInsParts) {
+    this.#signIns = new SignIns({
+      keyOf: ({ config }) => config.url,
+      records: memoryRecords,
+      fetch: (_, userId) => fetch?.(userId),
+      redirectUrl: () => this.#redirect.url(),
+      // A document on this machine could not be fetched from outside.
+      documentUrl: undefined,
+      most: MAX_ACCESSES,
+      log,
+    })
   }
 
   access(spec: HttpSpec, userId: string): ServerAccess {
-    const { url } = spec.config
-    const key = JSON.stringify([userId, url])
-    const access = this.#accesses.get(key)?.access ?? this.#make(url, userId)
-    this.#accesses.delete(key)
-    this.#accesses.set(key, { userId, server: spec.name, access })
-    const [oldest] = this.#accesses.keys()
-    if (this.#accesses.size > MAX_ACCESSES && oldest !== undefined) this.#accesses.delete(oldest)
-    return withHint(access, spec.signInHint)
+    return withHint(this.#signIns.access(spec, userId), spec.signInHint)
   }
 
   /**
@@ -70,14 +63,12 @@ export class ClientServerSignIns {
     const state = new URL(link).searchParams.get('state') ?? ''
     const awaited = this.#awaited.get(state) ?? new AbortController()
     this.#awaited.set(state, awaited)
-    const [oldest] = this.#awaited.keys()
-    if (this.#awaited.size > MAX_AWAITED && oldest !== undefined) this.#awaited.delete(oldest)
     return awaited.signal
   }
 
   /** Forgets a removed user. */
   removeUser(userId: string): void {
-    for (const [key, known] of this.#accesses) if (known.userId === userId) this.#accesses.delete(key)
+    this.#signIns.removeUser(userId)
   }
 
   /** Never rejects. */
@@ -85,44 +76,18 @@ export class ClientServerSignIns {
     return this.#redirect.close()
   }
 
-  #make(url: string, userId: string): OAuthAccess {
-    const fetch = this.#parts.fetch?.(userId)
-    return new OAuthAccess({
-      url,
-      redirectUrl: () => this.#redirect.url(),
-      // A document on this machine could not be fetched from outside.
-      documentUrl: undefined,
-      own: undefined,
-      issuer: undefined,
-      scope: undefined,
-      records: memoryRecords(),
-      fetch: oauthFetch({
-        named: [url],
-        ...(fetch === undefined ? {} : { toNamed: fetch.server, toPublic: fetch.authority }),
-      }),
-      now: Date.now,
-    })
-  }
-
   /** Never rejects. The state identifies the sign-in. */
   async #finish(answer: URLSearchParams): Promise<RedirectPage> {
-    for (const { access, ...about } of this.#accesses.values()) {
-      const ended = await finishSignIn(() => access, answer, { ...about, log: this.#parts.log })
-      if (ended === undefined) continue
-      this.#end(answer.get('state') ?? '')
-      return 'server' in ended
-        ? {
-            good: true,
-            text: `${ended.server} is connected. You can close this page and go on in your editor.`,
-          }
-        : { good: false, text: ended.problem }
-    }
-    return { good: false, text: UNKNOWN_SIGN_IN }
-  }
-
-  #end(state: string): void {
+    const ended = await this.#signIns.finish(this.#signIns.known, answer)
+    const state = answer.get('state') ?? ''
     this.#awaited.get(state)?.abort()
     this.#awaited.delete(state)
+    return 'server' in ended
+      ? {
+          good: true,
+          text: `${ended.server} is connected. You can close this page and go on in your editor.`,
+        }
+      : { good: false, text: ended.problem }
   }
 }
 

@@ -21,9 +21,9 @@ interface OAuthFetchOptions {
    */
   named: readonly string[]
   /** For everything else. */
-  toPublic?: Fetch
+  toPublic?: Fetch | undefined
   /** For the hosts that the operator named. */
-  toNamed?: Fetch
+  toNamed?: Fetch | undefined
 }
 
 /** Throws `AddressNotAllowedError` for a host that is not named and is not https or not public. */

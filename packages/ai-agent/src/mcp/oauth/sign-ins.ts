@@ -1,104 +1,129 @@
 /** Users' access to servers with OAuth: finds the sign-in that a user returns from. */
+import { LRUCache } from 'lru-cache'
 import type { Log } from '../../log.ts'
 import { reasonOf } from '../error.ts'
 import { OAuthAccess } from './access.ts'
 import { type ClientServerFetch, oauthFetch } from './fetch.ts'
-import { SecretRecords, type SecretStore } from './records.ts'
+import type { OAuthRecords } from './records.ts'
 import type { HttpSpec } from '../server-spec.ts'
 
 interface SignInsParts {
-  /**
-   * Servers that this user signs in to; they may return to one that was not used since the start.
-   */
-  specs: (userId: string) => readonly HttpSpec[]
-  /** Access to a user's own servers and their sign-ins: they are not trusted. */
-  ownFetch?: ((userId: string) => ClientServerFetch) | undefined
-  secrets: SecretStore
-  redirectUrl: string
+  /** Identifies a server among those of a user. */
+  keyOf: (spec: HttpSpec) => unknown
+  records: (spec: HttpSpec, userId: string) => OAuthRecords
+  /** Access to a server that is not trusted, and to its sign-in; undefined: it is trusted. */
+  fetch: (spec: HttpSpec, userId: string) => ClientServerFetch | undefined
+  /** The redirect target of authorization servers. */
+  redirectUrl: () => Promise<string>
   /** The URL of the client document; undefined when it cannot be fetched from outside. */
   documentUrl: string | undefined
+  /** Entries in memory; an evicted one is restored from its records. */
+  most: number
   log: Log
 }
 
-/** Entries by user and server; an evicted one is restored from its records. */
-const MAX_ACCESSES = 10_000
+/** One user's sign-in to one server. */
+interface SignIn {
+  spec: HttpSpec
+  userId: string
+}
+
+interface Known extends SignIn {
+  access: OAuthAccess
+}
 
 export type SignInResult = { server: string } | { problem: string }
 
 export class SignIns {
   readonly #parts: SignInsParts
-  readonly #accesses = new Map<string, OAuthAccess>()
+  readonly #known: LRUCache<string, Known>
 
   constructor(parts: SignInsParts) {
     this.#parts = parts
+    this.#known = new LRUCache<string, Known>({ max: parts.most })
   }
 
   /** The same object for the same user and server. */
   access(spec: HttpSpec, userId: string): OAuthAccess {
-    const key = JSON.stringify([userId, spec.place])
-    const known = this.#accesses.get(key)
-    if (known !== undefined) return known
+    const key = this.#keyOf({ spec, userId })
+    const access = this.#known.get(key)?.access ?? this.#make(spec, userId)
+    this.#known.set(key, { spec, userId, access })
+    return access
+  }
+
+  /** Those in memory, with the last spec of each server. */
+  get known(): readonly SignIn[] {
+    return [...this.#known.values()]
+  }
+
+  /** Forgets a removed user. */
+  removeUser(userId: string): void {
+    const forgotten = [...this.#known].filter(([, known]) => known.userId === userId)
+    for (const [key] of forgotten) this.#known.delete(key)
+  }
+
+  /**
+   * Finishes the one of these sign-ins that the redirect with these parameters belongs to. Never
+   * rejects; others are not touched.
+   */
+  async finish(pending: readonly SignIn[], answer: URLSearchParams): Promise<SignInResult> {
+    for (const signIn of pending) {
+      const ended = await this.#finish(signIn, answer)
+      if (ended !== undefined) return ended
+    }
+    return {
+      problem:
+        'This sign-in is not known any more. Ask for the link again in the chat: each is good for one sign-in, for ten minutes.',
+    }
+  }
+
+  #keyOf({ spec, userId }: SignIn): string {
+    return JSON.stringify([userId, this.#parts.keyOf(spec)])
+  }
+
+  /** Undefined: it was not begun here. Never rejects. */
+  async #finish(signIn: SignIn, answer: URLSearchParams): Promise<SignInResult | undefined> {
+    const { log } = this.#parts
+    const { spec, userId } = signIn
+    const server = spec.name
+    try {
+      // Reading does not count as use: the order of eviction stays.
+      const access = this.#known.peek(this.#keyOf(signIn))?.access ?? this.access(spec, userId)
+      const flow = await access.take(answer.get('state') ?? '')
+      if (flow === undefined) return undefined
+      const refused = await access.finish(flow, answer)
+      if (refused !== undefined)
+        return {
+          problem: `${server} was not connected: ${refused.replaceAll(/\p{C}/gu, ' ').slice(0, 200)}`,
+        }
+      log.info({ server, userId }, 'a user has connected an MCP server')
+      return { server }
+    } catch (error) {
+      log.warn({ server, error: reasonOf(error) }, 'a sign-in to an MCP server failed')
+      return { problem: `${server} did not accept the sign-in. Ask for a new link in the chat.` }
+    }
+  }
+
+  #make(spec: HttpSpec, userId: string): OAuthAccess {
     const { auth, url } = spec.config
     const oauth = auth?.type === 'oauth' ? auth : undefined
     const { clientId, issuer } = oauth ?? {}
-    const { secrets, redirectUrl, documentUrl, ownFetch } = this.#parts
-    const own = spec.added?.ownerId === undefined ? undefined : ownFetch?.(userId)
-    const access = new OAuthAccess({
+    const { records, redirectUrl, documentUrl, fetch } = this.#parts
+    const untrusted = fetch(spec, userId)
+    return new OAuthAccess({
       url,
-      redirectUrl: async () => redirectUrl,
+      redirectUrl,
       documentUrl: oauth?.clientDocument === false ? undefined : documentUrl,
       own: clientId === undefined ? undefined : { clientId, clientSecret: spec.clientSecret },
       issuer,
       scope: oauth?.scope,
-      records: new SecretRecords(secrets, userId, spec.added?.recordsAs ?? spec.name),
+      records: records(spec, userId),
       fetch: oauthFetch({
         named: issuer === undefined ? [url] : [url, issuer],
-        ...(own === undefined ? {} : { toNamed: own.server, toPublic: own.authority }),
+        toNamed: untrusted?.server,
+        toPublic: untrusted?.authority,
       }),
       now: Date.now,
     })
-    this.#accesses.set(key, access)
-    const [oldest] = this.#accesses.keys()
-    if (this.#accesses.size > MAX_ACCESSES && oldest !== undefined) this.#accesses.delete(oldest)
-    return access
-  }
-
-  /**
-   * Finishes the user's sign-in with the parameters of the redirect. Never rejects; other users'
-   * sign-ins are not touched.
-   */
-  async finish(userId: string, answer: URLSearchParams): Promise<SignInResult> {
-    for (const spec of this.#parts.specs(userId)) {
-      const about = { server: spec.name, userId, log: this.#parts.log }
-      const ended = await finishSignIn(() => this.access(spec, userId), answer, about)
-      if (ended !== undefined) return ended
-    }
-    return { problem: UNKNOWN_SIGN_IN }
-  }
-}
-
-export const UNKNOWN_SIGN_IN =
-  'This sign-in is not known any more. Ask for the link again in the chat: each is good for one sign-in, for ten minutes.'
-
-/** Finishes the sign-in if `access` began it; undefined otherwise. Never rejects. */
-export async function finishSignIn(
-  access: () => OAuthAccess,
-  answer: URLSearchParams,
-  { server, userId, log }: { server: string; userId: string; log: Log },
-): Promise<SignInResult | undefined> {
-  try {
-    const begunBy = access()
-    const flow = await begunBy.take(answer.get('state') ?? '')
-    if (flow === undefined) return undefined
-    const refused = await begunBy.finish(flow, answer)
-    if (refused !== undefined)
-      return {
-        problem: `${server} was not connected: ${refused.replaceAll(/\p{C}/gu, ' ').slice(0, 200)}`,
-      }
-    log.info({ server, userId }, 'a user has connected an MCP server')
-    return { server }
-  } catch (error) {
-    log.warn({ server, error: reasonOf(error) }, 'a sign-in to an MCP server failed')
-    return { problem: `${server} did not accept the sign-in. Ask for a new link in the chat.` }
   }
 }
