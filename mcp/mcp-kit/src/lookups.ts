@@ -2,6 +2,7 @@
  * Lookups on a third-party API: cached, shared by simultaneous callers, limited per user and in
  * time. The only file here that imports lru-cache and rate-limiter-flexible.
  */
+import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { LRUCache } from 'lru-cache'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { ToolFailure } from './tool-failure.ts'
@@ -131,19 +132,6 @@ export class Lookups<T extends object> {
 export function keyOf(fields: object, userId = ''): string {
   const entries = Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify([userId, entries])
-}
-
-/** `work`, or a rejection with the signal's reason as soon as it aborts. */
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>()
-  const onAbort = (): void => aborted.reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  if (signal.aborted) onAbort()
-  try {
-    return await Promise.race([work, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
 }
 
 function cancelled(): ToolFailure {

@@ -1,5 +1,6 @@
 /** When a model request that failed is made again. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backoffMs } from '@sandlot/shared/async/backoff'
 import type { ModelError } from '../model/model.ts'
 
 export interface RetryRules {
@@ -32,7 +33,7 @@ export function retryVerdict(
     return { again: false, message: `${error.message} Try again in ${inWords(error.waitMs)}.` }
   }
   if (!error.retryable || attempt >= rules.attempts) return { again: false, message: error.message }
-  const jitter = random() * Math.min(rules.capMs, rules.baseMs * 2 ** (attempt - 1))
+  const jitter = random() * backoffMs(attempt, { firstMs: rules.baseMs, longestMs: rules.capMs })
   return { again: true, waitMs: Math.max(Math.round(jitter), error.waitMs ?? 0) }
 }
 

@@ -1,4 +1,6 @@
 /** The size of a model’s context, and where it is known from. */
+import { type BackoffRules, backoffMs } from '@sandlot/shared/async/backoff'
+import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import type { WindowFrom } from '@sandlot/shared/chat/event-meta'
 
 /** Tokens of a window of which nothing is known. */
@@ -12,8 +14,7 @@ const PUBLISHED_MS = 3_000
 /** Milliseconds between two questions, after the server has said something. */
 const AGAIN_MS = 60_000
 /** The same while it says nothing: doubled with each question, up to 11 minutes. */
-const UNKNOWN_MS = 5_000
-const MOST_DOUBLED = 7
+const UNKNOWN: BackoffRules = { firstMs: 5_000, longestMs: 640_000 }
 
 interface WindowSources {
   /** Tokens, as the operator has set them. */
@@ -80,14 +81,14 @@ export class ContextWindow {
     const { set, table, ask, published = false, now = Date.now } = this.#sources
     if (ask === undefined || set !== undefined || table !== undefined) return undefined
     const known = published ? Number.POSITIVE_INFINITY : AGAIN_MS
-    const pause = this.#said === undefined ? UNKNOWN_MS * 2 ** Math.min(this.#unknown, MOST_DOUBLED) : known
+    const pause = this.#said === undefined ? backoffMs(this.#unknown + 1, UNKNOWN) : known
     const since = this.#askedAt === undefined ? Number.POSITIVE_INFINITY : Math.abs(now() - this.#askedAt)
     if (this.#asking === undefined && (again || since >= pause)) {
       const first = this.#askedAt === undefined
       this.#askedAt = now()
       const asking = ask().then((said) => this.#hear(said))
       this.#asking = asking
-      if (first) return soon(asking, published ? PUBLISHED_MS : PATIENCE_MS)
+      if (first) return orTimeout(asking, published ? PUBLISHED_MS : PATIENCE_MS, undefined)
     }
     return undefined
   }
@@ -107,13 +108,6 @@ export class ContextWindow {
     if (this.#said !== undefined) return { tokens: this.#said, from: 'server' }
     return table === undefined ? { tokens: ASSUMED, from: 'assumed' } : { tokens: table, from: 'table' }
   }
-}
-
-async function soon(asking: Promise<void>, patienceMs: number): Promise<void> {
-  const late = Promise.withResolvers<void>()
-  const timer = setTimeout(late.resolve, patienceMs)
-  await Promise.race([asking, late.promise])
-  clearTimeout(timer)
 }
 
 /** Ordered: the size of a request precedes the comparison, and may bear the name of the limit. */

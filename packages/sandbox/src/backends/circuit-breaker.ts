@@ -1,3 +1,4 @@
+import { backoffMs } from '#shared/async/backoff'
 import type { BackendHealth } from '../backend.ts'
 import { SandboxError } from '../errors.ts'
 import { CallSlots } from './call-slots.ts'
@@ -129,20 +130,23 @@ export class CircuitBreaker {
     const error = this.#unavailable()
     for (const call of this.#running) call.abort(error)
     this.#slots.failQueued(error)
-    this.#askAgain(this.#retryMs)
+    this.#askAgain(1)
   }
 
-  #askAgain(waitMs: number): void {
-    setTimeout(() => void this.#ask(waitMs), waitMs).unref()
+  #askAgain(silent: number): void {
+    const longestMs = this.#retryMs * MOST_RETRIES_WAIT
+    const waitMs = backoffMs(silent, { firstMs: this.#retryMs, longestMs })
+    setTimeout(() => void this.#ask(silent), waitMs).unref()
   }
 
-  async #ask(waitMs: number): Promise<void> {
+  /** `silent`: pings without an answer, with the one that opened the breaker. */
+  async #ask(silent: number): Promise<void> {
     if (this.#broken) this.#broken.asking = true
     if (await this.#answersPing()) {
       this.#broken = undefined
       return
     }
     if (this.#broken) this.#broken.asking = false
-    this.#askAgain(Math.min(waitMs * 2, this.#retryMs * MOST_RETRIES_WAIT))
+    this.#askAgain(silent + 1)
   }
 }

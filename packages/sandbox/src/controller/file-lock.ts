@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { lstatSync, readFileSync, readlinkSync, symlinkSync, unlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { backoffMs } from '#shared/async/backoff'
 
 /** Age in milliseconds at which a lock is stale if its holder is not visible from here. */
 const FOREIGN_STALE_MS = 30_000
@@ -32,13 +33,13 @@ export async function withFileLock<T>(
 
 async function take(lock: string, name: string, waitMs: number): Promise<void> {
   const started = performance.now()
-  for (let wait = 2; ; wait = Math.min(wait * 2, 10)) {
+  for (let tries = 1; ; tries++) {
     if (tryLink(lock, name)) return
     breakIfLeftOver(lock, name)
     if (performance.now() - started > waitMs) {
       throw new Error(`${lock} is held by another process. If none is running, remove that file.`)
     }
-    await sleep(wait * (0.5 + Math.random()))
+    await sleep(backoffMs(tries, { firstMs: 3, longestMs: 15 }, Math.random))
   }
 }
 

@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-
 import { allOf } from './all-of.ts'
 import type {
   BackendSandbox,
@@ -28,6 +26,7 @@ import { ALONE, ownedElsewhere, type SharedEngine } from './shared-engine.ts'
 import { UserSandboxes } from './user-sandboxes.ts'
 import { forgetMissing } from './workspaces.ts'
 import { orAborted } from '#shared/async/or-aborted'
+import { orTimeout } from '#shared/async/or-timeout'
 
 /** Time limit of `close` for an engine that is slow to resume. */
 const RESUME_MS = 10_000
@@ -402,7 +401,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       await housekeeping.ended()
       await pool.close()
       await userSandboxes.disconnectAll()
-      if (maintained) await Promise.race([resumeAll(), sleep(RESUME_MS, undefined, { ref: false })])
+      if (maintained) await orTimeout(resumeAll(), RESUME_MS, undefined)
     },
   }
 }

@@ -11,6 +11,7 @@
  * socket per open tab.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type BackoffRules, backoffMs } from '@sandlot/shared/async/backoff'
 import { createKeyedGate } from '@sandlot/shared/async/keyed-lock'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { EXT, agentMetrics, agentStatus, sessionChanged, settingsAnswer } from '@sandlot/shared/acp/meta'
@@ -37,12 +38,12 @@ export interface AgentLinkOptions {
   onSessionChanged: (change: SessionChanged) => void
   onConnected: (connected: boolean) => void
   /** First and longest pause before the next try, in milliseconds. */
-  pauses?: { first: number; longest: number }
+  pauses?: BackoffRules
 }
 
 export class AgentLink {
   readonly #options: AgentLinkOptions
-  readonly #pauses: { first: number; longest: number }
+  readonly #pauses: BackoffRules
   readonly #ended = new AbortController()
   #current: AgentConnection | undefined
   /** Each closes a connection or a stream that is open. */
@@ -52,7 +53,7 @@ export class AgentLink {
 
   constructor(options: AgentLinkOptions) {
     this.#options = options
-    this.#pauses = options.pauses ?? { first: 100, longest: 1_000 }
+    this.#pauses = options.pauses ?? { firstMs: 150, longestMs: 1_500 }
     this.#running = this.#keepConnected()
   }
 
@@ -159,7 +160,7 @@ export class AgentLink {
     const { place, log, onConnected } = this.#options
     const { signal } = this.#ended
     let refusal: string | undefined
-    let pause = this.#pauses.first
+    let failures = 0
     while (!signal.aborted) {
       try {
         const onNotification: OnNotification = (method, params) => this.#onNotification(method, params)
@@ -169,7 +170,7 @@ export class AgentLink {
           break
         }
         log.info('connected to the agent')
-        pause = this.#pauses.first
+        failures = 0
         refusal = undefined
         this.#current = connection
         onConnected(true)
@@ -179,15 +180,15 @@ export class AgentLink {
         if (!signal.aborted) log.warn('disconnected from the agent; reconnecting')
       } catch (error) {
         const cause = error instanceof Error ? error.cause : undefined
-        log.debug({ error: messageOf(cause ?? error), pause }, 'the agent is not reachable')
+        log.debug({ error: messageOf(cause ?? error), failures }, 'the agent is not reachable')
         const why = refusalOf(cause)
         // Not with each try: it stays so until a person mends it.
         if (why !== undefined && why !== refusal) log.error({ error: messageOf(cause) }, why)
         refusal = why
       }
-      // Up to half as much again, so that several services do not come back in step.
-      await sleep(pause * (1 + Math.random() / 2), undefined, { signal }).catch(ignoreAbort)
-      pause = Math.min(pause * 2, this.#pauses.longest)
+      // Random, so that several services do not return in the same instant.
+      const pause = backoffMs(++failures, this.#pauses, Math.random)
+      await sleep(pause, undefined, { signal }).catch(ignoreAbort)
     }
   }
 

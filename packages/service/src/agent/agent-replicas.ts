@@ -6,6 +6,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AgentMetricsAnswer, AgentStatus } from '@sandlot/shared/acp/meta'
+import { type BackoffRules, backoffMs } from '@sandlot/shared/async/backoff'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import type { Replica, ReplicaReads } from '@sandlot/storage/replicas/replicas'
 import { LRUCache } from 'lru-cache'
@@ -32,7 +33,7 @@ interface FoundAgents {
 const POLL_MS = 2_000
 /** Retry period of a request: longer than users of a dead agent wait for another one. */
 const AGAIN_MS = 12_000
-const PAUSE_MS = { first: 50, longest: 1_000 }
+const PAUSE: BackoffRules = { firstMs: 75, longestMs: 1_500 }
 /** Sessions whose person is cached. */
 const MOST_KNOWN = 20_000
 
@@ -105,8 +106,7 @@ export class AgentReplicas extends Agents {
     mayRepeat: () => boolean,
   ): Promise<T> {
     const until = performance.now() + AGAIN_MS
-    let pause = PAUSE_MS.first
-    for (;;) {
+    for (let tries = 1; ; tries++) {
       let sent = false
       try {
         const given = connect()
@@ -116,11 +116,11 @@ export class AgentReplicas extends Agents {
       } catch (error) {
         const isLost = error instanceof SandlotError && error.code === 'agent_unavailable'
         if (!isNotOwner(error) && !(isLost && (!sent || mayRepeat()))) throw error
+        const pause = backoffMs(tries, PAUSE, Math.random)
         if (performance.now() + pause > until || this.ended.signal.aborted)
           throw isLost ? error : unavailable(error)
-        await sleep(pause * (1 + Math.random() / 2), undefined, { ref: false })
+        await sleep(pause, undefined, { ref: false })
         await this.lookAgain()
-        pause = Math.min(pause * 2, PAUSE_MS.longest)
       }
     }
   }

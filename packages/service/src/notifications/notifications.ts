@@ -160,10 +160,7 @@ export class Notifications {
           )
         }
       }
-      const pause = new AbortController()
-      const options = { signal: pause.signal, ref: false }
-      await Promise.race([woken, Promise.allSettled([sleep(this.#times.pollMs, undefined, options)])])
-      pause.abort()
+      await orTimeout(woken, this.#times.pollMs, undefined)
     }
   }
 

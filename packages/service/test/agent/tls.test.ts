@@ -95,7 +95,7 @@ test('a wrong token is 401, and both logs say what to mend; without one nothing 
     ),
     onSessionChanged: () => undefined,
     onConnected: () => undefined,
-    pauses: { first: 5, longest: 10 },
+    pauses: { firstMs: 5, longestMs: 10 },
   })
   await waitFor(() => lines.length > 0)
   await link.close()

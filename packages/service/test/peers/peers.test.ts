@@ -46,7 +46,7 @@ describeOnPostgres('two services on one PostgreSQL', (postgres) => {
     harness = await startHarness(settings, {}, false)
     other = await startService(
       { ...harness.config, dataFolder: join(folder, 'other') },
-      { writeLog: (line) => harness.logLines.push(line), agentPauses: { first: 20, longest: 50 } },
+      { writeLog: (line) => harness.logLines.push(line), agentPauses: { firstMs: 20, longestMs: 50 } },
     )
     const tokens = [harness.service, other].map(({ entryUrl }) => new URL(entryUrl).searchParams.get('token'))
     expect(tokens[0]).toBe(tokens[1])

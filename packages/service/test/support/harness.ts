@@ -64,7 +64,7 @@ export async function startHarness(
   }
   const all: ServiceDeps = {
     writeLog: (line) => logLines.push(line),
-    agentPauses: { first: 20, longest: 50 },
+    agentPauses: { firstMs: 20, longestMs: 50 },
     ...deps,
   }
   const agent = await ScriptedAgent.start(join(folder, 'sessions.db'), socketPath)

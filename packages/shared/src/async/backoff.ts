@@ -1,4 +1,4 @@
-interface BackoffRules {
+export interface BackoffRules {
   /** After the first failure. */
   firstMs: number
   longestMs: number

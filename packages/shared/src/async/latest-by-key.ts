@@ -1,3 +1,5 @@
+import { orTimeout } from './or-timeout.ts'
+
 /**
  * A queue between one producer and one reader with only the latest value of each key, so its length
  * is bounded by the number of keys.
@@ -45,9 +47,7 @@ export class LatestByKey<K, V> {
   async #change(ms?: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#wake = resolve
-    const timer = ms === undefined ? undefined : setTimeout(resolve, ms)
-    await promise
-    clearTimeout(timer)
+    await orTimeout(promise, ms, undefined)
     this.#wake = undefined
   }
 }

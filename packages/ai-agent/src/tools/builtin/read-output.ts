@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { z } from 'zod'
+import { backoffMs } from '@sandlot/shared/async/backoff'
 import { JOB_ALIASES, withAliases } from '../argument-aliases.ts'
 import { createTerminalCleaner } from '../output/ansi-text.ts'
 import { findJob } from '../background/find-job.ts'
@@ -96,7 +97,7 @@ async function waitFor(
     args.pattern === undefined
       ? undefined
       : createLogSearch(readLog(sandbox, job), from, args.pattern, pageRoom(ctx.output.limits))
-  for (let pause = 50; ; pause = Math.min(pause * 2, 1000)) {
+  for (let looks = 1; ; looks++) {
     // The state first: what it printed before its end is then in the log.
     const state = await jobState(sandbox, job)
     const size = (await statIfExists(sandbox.files.withoutLinks, logPath(job.command)))?.size ?? 0
@@ -104,6 +105,7 @@ async function waitFor(
     const enough = search === undefined ? size > from : matches.length > 0
     const left = until - performance.now()
     if (enough || state.state !== 'running' || left <= 0) return { state, size, matches }
+    const pause = backoffMs(looks, { firstMs: 50, longestMs: 1_000 })
     await sleep(Math.min(pause, left), undefined, { signal: ctx.signal })
   }
 }

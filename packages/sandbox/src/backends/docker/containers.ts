@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 import type Docker from 'dockerode'
 
+import { backoffMs } from '#shared/async/backoff'
 import type { BackendSandbox, OpenedSandbox, SandboxOwner, SandboxSpec, SeenSandbox } from '../../backend.ts'
 import { SandboxError } from '../../errors.ts'
 import { claimedName, LABEL } from '../../names.ts'
@@ -202,10 +203,10 @@ export class Containers {
    */
   async #appearing(name: string, signal?: AbortSignal): Promise<BackendSandbox | undefined> {
     const from = performance.now()
-    for (let wait = 20; performance.now() - from < APPEARS_MS; wait = Math.min(wait * 2, 1_000)) {
+    for (let tries = 1; performance.now() - from < APPEARS_MS; tries++) {
       const found = await this.#find(name, signal)
       if (found) return this.#ours(found)
-      await sleep(wait)
+      await sleep(backoffMs(tries, { firstMs: 20, longestMs: 1_000 }))
     }
     return undefined
   }
