@@ -122,7 +122,7 @@ class Proxying {
     if (watch) answer.flushHeaders()
     const inOrder = new Chain(gate)
     got.on('data', (piece: Buffer) => {
-      const due = performance.now() + this.delayMs
+      const due = watch ? performance.now() + this.delayMs : 0
       inOrder.add(async () => {
         // A delay that was reset no longer counts.
         while (this.delayMs > 0 && performance.now() < due) await sleep(20)
