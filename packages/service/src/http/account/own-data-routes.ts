@@ -14,7 +14,7 @@ import { streamZip } from '../../own-data/folder-zip.ts'
 import { requireSignIn } from '../request.ts'
 
 /** `/api/export`, `/api/account/delete` */
-export function ownDataHandlers(parts: Parts) {
+export function ownDataHandlers(parts: Parts): Pick<Handlers, 'exportOwnData' | 'deleteAccount'> {
   const { accounts, sessions } = parts
   const exporting = new Set<string>()
   return {
@@ -54,7 +54,7 @@ export function ownDataHandlers(parts: Parts) {
       }
     },
     deleteAccount: (c, body) => deleteAccount(parts, c, body),
-  } satisfies Partial<Handlers>
+  }
 }
 
 /** Removes the caller's account. Throws `forbidden` (password), `bad_request` (address). */
