@@ -185,8 +185,10 @@ describe('the reader', () => {
 describe('the lock', () => {
   const HOLDER = `
     const { lockFile } = await import(process.argv[1])
-    process.stdout.write(lockFile(process.argv[2]) === undefined ? 'taken' : 'held')
-    setInterval(() => undefined, 1000)`
+    const lock = lockFile(process.argv[2])
+    process.stdout.write(lock === undefined ? 'taken' : 'held')
+    // Holds the lock too: the end of an object that nothing refers to is the end of its lock.
+    setInterval(() => lock, 1000)`
   const hold = (lock: string) =>
     spawn(
       process.execPath,
