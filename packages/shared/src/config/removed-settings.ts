@@ -6,7 +6,7 @@
 /** By name: purpose, and replacement. */
 export const REMOVED_SETTINGS: Readonly<Record<string, string>> = {
   SANDLOT_BUILTIN_TOOLS:
-    'listed the built-in tools to offer; list them in the configuration file: {"tools": {"*": {"enabled": false}, "read_file": {"enabled": true}}}',
+    'listed the built-in tools to offer; list them in the configuration file: {"tools": {"*": {"enabled": false}, "<tool>": {"enabled": true}}}',
   SANDLOT_MODEL_PROGRESS_SECONDS:
     'limited how long a model may send only keep-alives; that is now twice SANDLOT_MODEL_IDLE_SECONDS',
   SANDLOT_SANDBOX_PROFILE: 'let everybody trace; set SANDLOT_SANDBOX_DEBUG_USERS=* instead',
