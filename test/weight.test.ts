@@ -27,6 +27,7 @@ describe('the weight', () => {
       file('packages/a/test/one.test.ts', 'one\ntwo\nthree\n'),
       file('packages/a/README.md', 'one\n'),
       file('docker/sandbox/src/one.c', 'one\n'),
+      file('test/one.test.ts', 'one\ntwo\nthree\n'),
       file('docs/one.md', '# Two words\n'),
     )
     expect(packages).toMatchObject({
@@ -35,7 +36,7 @@ describe('the weight', () => {
       test: { source: 0, tests: 3, files: 0 },
     })
     expect(whole).toMatchObject({
-      'TypeScript in src, lines': 3,
+      'TypeScript in src, lines': 6,
       'TypeScript of tests and bench, lines': 7,
       'words of docs': 9,
     })
