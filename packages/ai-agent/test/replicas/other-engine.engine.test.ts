@@ -70,7 +70,7 @@ describeOnPostgres('agents with two engines', (postgres) => {
     expect(third.stderr).toContain('it is not known whether other agents have the same')
     const again = start('fourth', ENGINE)
     await again.logged('the agent is ready')
-    expect(again.stderr).toMatch(/the Docker engine of these agents is unknown.*/)
+    expect(again.stderr).toMatch(/the engine or cluster of these agents is unknown.*/)
     expect(again.stderr).toContain('third')
 
     for (const one of [first, third, again]) {
