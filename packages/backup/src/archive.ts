@@ -30,15 +30,14 @@ export interface ArchiveWriter {
   add(name: string, source: AsyncIterable<Uint8Array>): Promise<{ bytes: number; sha256: string }>
   /** Writes the end of the archive and syncs it, under its temporary name. */
   seal(): Promise<void>
-  /** Renames it to its final name. */
-  publish(): Promise<void>
+  /** Gives it this path, in the same folder. */
+  publish(path: string): Promise<void>
   /** Removes the temporary file. Idempotent; no effect after `publish`. */
   abandon(): Promise<void>
 }
 
-/** Writes `<path>.partial`, which must not exist. */
-export async function writeArchive(path: string): Promise<ArchiveWriter> {
-  const partial = `${path}.partial`
+/** `partial`: its temporary path; no such file may exist. */
+export async function writeArchive(partial: string): Promise<ArchiveWriter> {
   const file = await open(partial, 'wx', 0o600)
   const write = pacedWriter(file)
   let end = 0
@@ -73,7 +72,7 @@ export async function writeArchive(path: string): Promise<ArchiveWriter> {
       await file.sync()
       await close()
     },
-    async publish() {
+    async publish(path) {
       await rename(partial, path)
       const folder = await open(dirname(path))
       try {

@@ -90,13 +90,13 @@ async function make(options: Making): Promise<MadeBackup> {
   const { data, to, deployment, doing } = options
   const work = mkdtempSync(join(to, `.making-${deployment}-`))
   let archive: ArchiveWriter | undefined
-  let path = ''
+  let unfinished = ''
   try {
     const { keys, sealing } = await newSealing(options.passphrase)
     doing('the databases')
     const open = async (moment: string): Promise<ArchiveWriter> => {
-      path = join(to, `sandlot-${deployment}-${moment.replaceAll(/[-:]|\.\d+/g, '')}.tar`)
-      return (archive = await writeArchive(path))
+      unfinished = join(to, `sandlot-${deployment}-${moment.replaceAll(/[-:]|\.\d+/g, '')}.tar.partial`)
+      return (archive = await writeArchive(unfinished))
     }
     const { at, parts } = await (options.postgres === undefined
       ? addFiles(data, work, open)
@@ -124,8 +124,9 @@ async function make(options: Making): Promise<MadeBackup> {
     await archive.add(MANIFEST, Readable.from([Buffer.from(manifest)]))
     await archive.seal()
     doing('verifying the backup')
-    await checkArchive(`${path}.partial`, async () => keys)
-    await archive.publish()
+    await checkArchive(unfinished, async () => keys)
+    const path = unfinished.replace(/\.tar\.partial$/, names === undefined ? '.tar' : `${INCOMPLETE}.tar`)
+    await archive.publish(path)
     return { file: path, at, bytes: statSync(path).size, workspaces: workspaces.length, leftOut }
   } catch (error) {
     await archive?.abandon()
@@ -190,6 +191,8 @@ async function addWorkspaces(
         parts.push({ ...added, kind: 'workspace', volume })
       } catch (error) {
         if (!(error instanceof SandboxError)) throw error
+        // Throws where the engine does not answer: then nothing is left out, the backup fails.
+        if (error.unreachable) await volumes.list()
         leftOut.push({ name: volume.name, message: error.message })
       }
     }
@@ -245,8 +248,12 @@ function removeUnfinished(to: string, deployment: string): void {
   }
 }
 
+/** End of the name of a backup without some workspaces. */
+const INCOMPLETE = '-incomplete'
+const NAME = /-(\d{8})T(\d{6})Z(?:-incomplete)?\.tar$/
+
 const isBackupOf = (name: string, deployment: string): boolean =>
-  name.startsWith(`sandlot-${deployment}-`) && /-\d{8}T\d{6}Z\.tar$/.test(name)
+  name.startsWith(`sandlot-${deployment}-`) && NAME.test(name)
 
 /** Requires room for the copies of both databases; other needs are unknown here. */
 function checkRoom(data: string, to: string): void {
@@ -267,16 +274,22 @@ export function backupsIn(folder: string, deployment: string): { file: string; a
   return names.toSorted().flatMap((name) => {
     const file = join(folder, name)
     const found = statSync(file, { throwIfNoEntry: false })
-    const [, day = '', time = ''] = /-(\d{8})T(\d{6})Z\.tar$/.exec(name) ?? []
+    const [, day = '', time = ''] = NAME.exec(name) ?? []
     const at = `${day.replace(/(....)(..)/, '$1-$2-')}T${time.replace(/(..)(..)/, '$1:$2:')}Z`
     return found === undefined ? [] : [{ file, at, bytes: found.size }]
   })
 }
 
-/** Removes all but the newest `keep` backups of a deployment. Returns their names. */
+/**
+ * Removes all but the newest `keep` backups of a deployment, and as many incomplete ones: a complete
+ * one may have what they lack. Returns their names.
+ */
 export function removeOld(to: string, deployment: string, keep: number): string[] {
   const all = backupsIn(to, deployment)
-  const old = all.slice(0, Math.max(0, all.length - keep))
+  const isIncomplete = ({ file }: { file: string }): boolean => file.endsWith(`${INCOMPLETE}.tar`)
+  const old = [all.filter(isIncomplete), all.filter((one) => !isIncomplete(one))].flatMap((some) =>
+    some.slice(0, Math.max(0, some.length - keep)),
+  )
   for (const { file } of old) rmSync(file)
   return old.map(({ file }) => basename(file))
 }

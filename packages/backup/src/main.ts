@@ -108,10 +108,7 @@ function passphraseOf({ passphrase }: Config): string {
   )
 }
 
-/**
- * Makes a backup and records the result. `made` is called before the record, unless workspaces are
- * missing: an older backup has them. Rejects on failure.
- */
+/** Makes a backup and records the result. `made` is called before that. Rejects on failure. */
 async function backup(
   config: Config,
   doing: (part: string) => void,
@@ -127,7 +124,7 @@ async function backup(
     const passphrase = passphraseOf(config)
     const what = { data, keys, postgres, workspaces, settings }
     const last = await makeBackup({ ...what, to, passphrase, version, doing })
-    if (last.leftOut.length === 0) made()
+    made()
     return last
   })
 }

@@ -57,14 +57,14 @@ const manifestIn = async (file: string): Promise<Manifest> =>
 async function rewritten(file: string, entries: Record<string, Buffer>): Promise<string> {
   const path = join(here, 'rewritten.tar')
   rmSync(path, { force: true })
-  const archive = await writeArchive(path)
+  const archive = await writeArchive(`${path}.partial`)
   const own = await readEntries(file)
   for (const [name, bytes] of Object.entries(entries))
     if (!own.has(name)) await archive.add(name, Readable.from([bytes]))
   for (const [name, entry] of own)
     await archive.add(name, entries[name] ? Readable.from([entries[name]]) : readEntry(file, entry))
   await archive.seal()
-  await archive.publish()
+  await archive.publish(path)
   return path
 }
 const withManifest = (file: string, manifest: object): Promise<string> =>

@@ -262,10 +262,11 @@ test('what a killed backup left is removed by the next one, and nothing of other
 test('of those made by themselves the newest are kept, and nobody else’s file is touched', () => {
   mkdirSync(to)
   const mine = ['20260101', '20260102', '20260103'].map((day) => `sandlot-${DEPLOYMENT}-${day}T000000Z.tar`)
-  for (const name of [...mine, 'sandlot-other-20250101T000000Z.tar', 'notes.tar'])
+  const incomplete = mine.map((name) => name.replace('20260', '20270').replace('.tar', '-incomplete.tar'))
+  for (const name of [...mine, ...incomplete, 'sandlot-other-20250101T000000Z.tar', 'notes.tar'])
     writeFileSync(join(to, name), '')
-  expect(removeOld(to, DEPLOYMENT, 2)).toEqual(mine.slice(0, 1))
-  expect(readdirSync(to)).toHaveLength(4)
+  expect(removeOld(to, DEPLOYMENT, 2)).toEqual([incomplete[0], mine[0]])
+  expect(readdirSync(to)).toHaveLength(6)
 })
 
 test('where there is no Sandlot nothing is made', async () => {
@@ -319,6 +320,22 @@ test('a workspace that cannot be read is left out and named, and everything else
     yield* inventory.copies.read(volume)
   }
   const workspaces = async () => ({ ...inventory, copies: { ...inventory.copies, read } })
+  const silent = () =>
+    Promise.reject(new SandboxError('engine_unavailable', 'No answer.', { unreachable: true }))
+  const dead = async () => {
+    let lists = 0
+    const list = () => (lists++ === 0 ? inventory.volumes.list() : silent())
+    const broken = async function* (): AsyncGenerator<Buffer> {
+      yield await silent()
+    }
+    return {
+      ...inventory,
+      volumes: { ...inventory.volumes, list },
+      copies: { ...inventory.copies, read: broken },
+      close: async () => undefined,
+    }
+  }
+  await expect(backup({ workspaces: dead })).rejects.toThrow('No answer.')
   const record = {
     data,
     by: 'operator',
@@ -329,6 +346,7 @@ test('a workspace that cannot be read is left out and named, and everything else
   expect(made).toMatchObject({ workspaces: 1, leftOut: [{ name: lost, message: 'The node is lost.' }] })
   const status = backupStatus.parse(JSON.parse(readFileSync(join(data, BACKUP_STATUS_FILE), 'utf8')))
   expect(status.last?.file).toBe(made.file)
+  expect(made.file).toMatch(/Z-incomplete\.tar$/)
   expect(status.failed?.message).toContain(`everything but 1 workspaces: ${lost} (The node is lost.)`)
   for (const name of names) await inventory.volumes.remove(name)
   const restored = await restore(made.file, { data: join(folder, 'restored'), workspaces })
