@@ -35,6 +35,8 @@ const END_MS = 20_000
 const SIGNALLED = 128
 /** Relays that signals from within a sandbox may end in a while; then none is started in it. */
 const KILLS = { most: 5, withinMs: 60_000 }
+/** Milliseconds after which sbxd ends a relay without HELLO (docker/sandbox/src/pod/listen.c). */
+const HELLO_MS = 2_000
 
 interface PodsOptions {
   api: KubernetesApi
@@ -109,7 +111,8 @@ export class Pods {
 
   /** Commands have the uid of the relay, so one of them can kill every relay that is started. */
   async #openRelay(id: string, signal?: AbortSignal): Promise<Duplex> {
-    const uid = (await this.#cache.get(id))?.metadata.uid ?? ''
+    const uid = (await this.#cache.get(id))?.metadata.uid
+    if (uid === undefined) throw lost()
     const since = performance.now() - KILLS.withinMs
     for (const [pod, times] of this.#killed) if (!times.some((at) => at > since)) this.#killed.delete(pod)
     const recent = this.#killed.get(uid)?.filter((at) => at > since) ?? []
@@ -123,8 +126,11 @@ export class Pods {
       { pod: id, container: CONTAINER, command: RELAY },
       { pace: this.#options.pace, signal },
     )
+    const opened = performance.now()
     stream.once('error', (error) => {
-      if (error instanceof StreamEnded && (error.exitCode ?? 0) > SIGNALLED)
+      // A later one without HELLO is ended by sbxd, as where the API server answers slowly.
+      const isBeforeHello = !stream.readableDidRead && performance.now() - opened > HELLO_MS
+      if (error instanceof StreamEnded && (error.exitCode ?? 0) > SIGNALLED && !isBeforeHello)
         this.#killed.set(uid, [...(this.#killed.get(uid) ?? []), performance.now()])
     })
     return stream
@@ -331,7 +337,7 @@ export class Pods {
   async #giveWay(): Promise<void> {
     try {
       const warm = (await this.#cache.list()).find(
-        (pod) => pod.metadata.labels?.[KEY.owner] === undefined && !isGated(pod) && !isEnding(pod),
+        (pod) => pod.metadata.labels?.[KEY.owner] === undefined && isRunning(pod) && !isEnding(pod),
       )
       if (warm === undefined) return
       const { name, uid, resourceVersion } = warm.metadata
