@@ -60,7 +60,8 @@ async function main([act = '', ...names]: readonly string[]): Promise<unknown> {
 async function stopAll(backend: RemovalOptions['backend']): Promise<string[]> {
   const all = await backend.list({})
   const running = all.filter(({ state }) => state === 'running' || state === 'paused')
-  await Promise.all(running.map(({ id }) => backend.stop(id)))
+  const stopped = await Promise.allSettled(running.map(({ id }) => backend.stop(id)))
+  for (const one of stopped) if (one.status === 'rejected') throw one.reason
   return running.map(({ name }) => name)
 }
 
