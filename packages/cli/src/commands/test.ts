@@ -60,9 +60,11 @@ const QUICK_ON_CLUSTER = [
   'kubernetes/policy.cluster',
   'kubernetes/proof.cluster',
   'kubernetes/copies.cluster',
-  'failures/kubernetes/',
   'cluster/chart',
 ]
+/** Files of failures on a cluster, and those of them that an ordinary run draws by its seed. */
+const FAILURES_ON_CLUSTER = '{packages/sandbox/test/failures/kubernetes,test/replicas}/*.cluster.test.ts'
+const DRAWN_FAILURES = 3
 const USAGE =
   './sandlot test [--full], or ./sandlot test kubernetes [--context NAME --image REFERENCE] [file…]'
 
@@ -110,7 +112,10 @@ export const test: Command = async ({ config, args, steps, print }) => {
   for (const projects of RUNS.filter(([project]) => project !== 'cluster' || hasCluster)) {
     await measure(projects.join(', '), async () => {
       const isQuick = projects.some((project) => project === 'cluster') && !full
-      const first = await runVitest(projects, inRoot, isQuick ? QUICK_ON_CLUSTER : [])
+      const drawn = isQuick ? drawFailures(config.root, seed) : { files: [], left: [] }
+      if (drawn.left.length > 0)
+        skips.push(`skipped failures on a cluster by the seed: ${drawn.left.join(', ')}`)
+      const first = await runVitest(projects, inRoot, isQuick ? [...QUICK_ON_CLUSTER, ...drawn.files] : [])
       const run = full ? first : await tryAgain(projects, first, inRoot, unsteady)
       skips.push(...skipLines(run))
       failures.push(...failureLines(run))
@@ -136,6 +141,12 @@ export const test: Command = async ({ config, args, steps, print }) => {
   const fromRoot = (text: string): string => text.replaceAll(`${config.root}/`, '')
   for (const line of [...skips, ...closingLines(failures, unsteady, total)]) print(fromRoot(line))
   return total.failed === 0 ? 0 : 1
+}
+
+function drawFailures(root: string, seed: number): { files: string[]; left: string[] } {
+  const all = globSync(FAILURES_ON_CLUSTER, { cwd: root }).toSorted()
+  const turned = all.map((_, place) => all[(seed + place) % all.length] ?? '')
+  return { files: turned.slice(0, DRAWN_FAILURES), left: turned.slice(DRAWN_FAILURES) }
 }
 
 /** Only the tests on a cluster, of our own or a given one; further words are files for vitest. */
