@@ -281,8 +281,8 @@ export function backupsIn(folder: string, deployment: string): { file: string; a
 }
 
 /**
- * Removes all but the newest `keep` backups of a deployment, and as many incomplete ones: a complete
- * one may have what they lack. Returns their names.
+ * Removes all but the newest `keep` backups of a deployment, and all but as many incomplete ones: a
+ * complete one may have what they lack. Returns their names.
  */
 export function removeOld(to: string, deployment: string, keep: number): string[] {
   const all = backupsIn(to, deployment)
