@@ -153,7 +153,7 @@ export class Runner {
       await core.store([...group, ...next.events])
       this.start(next)
     }
-    for (const { after } of onEnd) after?.(run, next === undefined)
+    for (const { after } of onEnd) after?.(run, next === undefined, end)
   }
 
   /** A group without the prompt's end. */

@@ -27,7 +27,7 @@ interface EndStep {
   /** The group to store in place of this one, which contains the prompt's end. */
   before?: (run: PromptRun, group: EventGroup) => Promise<EventGroup>
   /** Called when the end is stored. `isLast`: no other prompt follows. */
-  after?: (run: PromptRun, isLast: boolean) => void
+  after?: (run: PromptRun, isLast: boolean, end: SessionEvent) => void
 }
 
 /** The slot in which the prompt waits for its turn. */
@@ -75,10 +75,11 @@ const changes: StartStep & EndStep = {
   before: withChanges,
 }
 
-/** Writes what the prompt used to the log. */
+/** Writes what the prompt used to the log, unless another end than the measured one was stored. */
 const usage: EndStep = {
-  after({ core, promptId, measured }) {
-    if (measured?.ended === undefined) return
+  after({ core, promptId, measured }, _isLast, end) {
+    const stored = sandlotEventOf(end)
+    if (stored?.type !== 'prompt_ended' || stored.reason !== measured?.ended?.reason) return
     core.parts.log.info(
       { event: 'prompt_ended', sessionId: core.id, promptId, ...measured.ended },
       'a prompt ended',
@@ -107,7 +108,8 @@ const jobs: EndStep = {
   },
 }
 
-export const onStart: readonly StartStep[] = [turn, budgets, instructions, tools, changes]
+// Tools before instructions: they may connect the sandbox in which the instructions are.
+export const onStart: readonly StartStep[] = [turn, budgets, tools, instructions, changes]
 export const onEnd: readonly EndStep[] = [changes, usage, title, notices, index, jobs]
 
 export function promptEndIn(group: EventGroup): SessionEvent | undefined {
