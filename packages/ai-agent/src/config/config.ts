@@ -335,6 +335,9 @@ function readHost(read: Read): HostOptions {
   return {
     ...sandboxes,
     ...(read.SANDLOT_HOST_MEMORY_MB === 0 ? {} : { memoryBytes: read.SANDLOT_HOST_MEMORY_MB * MiB }),
-    diskFloor: { bytes: read.SANDLOT_HOST_DISK_FREE_MB * MiB, files: FREE_INODES },
+    diskFloor: {
+      bytes: read.SANDLOT_HOST_DISK_FREE_MB * MiB,
+      files: read.SANDLOT_HOST_DISK_FREE_MB === 0 ? 0 : FREE_INODES,
+    },
   }
 }

@@ -90,6 +90,8 @@ describe('configuration', () => {
       },
     })
     expect(read({}).sandbox.host.diskFloor?.bytes).toBe(2048 * 1024 * 1024)
+    const never = read({ SANDLOT_HOST_DISK_FREE_MB: '0' })
+    expect(never.sandbox.host.diskFloor).toEqual({ bytes: 0, files: 0 })
   })
 
   test('a key from a file', () => {
