@@ -98,8 +98,8 @@ export class Ownership {
     this.#underWay[kind] += 1
     try {
       if ((await this.#count(client, kind)) + this.#underWay[kind] > this.#most[kind]) {
-        const setting = `SANDLOT_ENGINE_MAX_${kind.toUpperCase()}`
-        throw forbidden(`there may be ${this.#most[kind]} ${kind} (${setting}), and there are`)
+        const setting = kind === 'containers' ? ' (SANDLOT_ENGINE_MAX_CONTAINERS)' : ''
+        throw forbidden(`there may be ${this.#most[kind]} ${kind}${setting}, and there are`)
       }
       return await make()
     } finally {
