@@ -8,6 +8,7 @@ import { ConfigError, type Environment, readConfig, settingRows, settingSchema }
 import { settingNames } from '@sandlot/shared/config/settings'
 import { testBackendProblem, type SandboxBackendName } from '@sandlot/shared/config/sandbox-backends'
 import type { OtherSettings } from '@sandlot/shared/admin/configuration'
+import { z } from 'zod'
 import { namesFor } from './processes/child-env.ts'
 
 /** The checkout of this launcher. */
@@ -49,7 +50,9 @@ export interface CliConfig {
  * @throws ConfigError naming every problem, unknown settings included.
  */
 export function parseCliConfig(environment: Environment, root: string = ROOT): CliConfig {
-  const values = readConfig(settingSchema('launcher'), environment, (path) => readFileSync(path, 'utf8'))
+  // Only the backup program reads the passphrase: a short one must not prevent `down`.
+  const schema = settingSchema('launcher').extend({ SANDLOT_BACKUP_PASSPHRASE: z.string().optional() })
+  const values = readConfig(schema, environment, (path) => readFileSync(path, 'utf8'))
   const problem = testBackendProblem(values.SANDLOT_SANDBOX, values.SANDLOT_TEST_LOCAL_PROCESS)
   if (problem !== undefined) throw new ConfigError([problem])
   // Only the service alone takes any free port: the launcher has to find it.

@@ -67,6 +67,9 @@ describe('configuration of the launcher', () => {
   )
 })
 
+test('a passphrase that is too short for a backup does not prevent other commands', () =>
+  expect(parseCliConfig({ SANDLOT_BACKUP_PASSPHRASE: 'short' }).backups.hasPassphrase).toBe(true))
+
 test('what only the gate, backups and the launcher read is passed to the service, without secrets', () => {
   const said = otherSettings({
     DOCKER_HOST: 'tcp://ada:pass@engine:2376',
