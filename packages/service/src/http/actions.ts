@@ -93,7 +93,7 @@ async function askAgent(parts: ActionParts, c: Ctx, action: Action, agent: ToAge
   const { method, fields } = agent
   const answer = await parts.agent.request(
     method,
-    fields.do === undefined ? { user, ...given, ...fields } : { user, ask: { ...given, ...fields } },
+    fields.do === undefined ? { ...given, ...fields, user } : { ask: { ...given, ...fields }, user },
   )
   if (response === undefined || response === 'bytes') return c.body(null, 204)
   return c.json(response.parse(answer), status)
