@@ -55,7 +55,7 @@ describe('configuration', () => {
 
   test('refuses in .env what Sandlot sets itself', () => {
     const read = (names: string) => () => readConfig(schema, { SANDLOT_ENV_FILE_NAMES: names }, noFiles)
-    expect(read('PORT,SANDLOT_OTHER_SETTINGS')).toThrow(/SANDLOT_OTHER_SETTINGS: .* remove it from \.env/)
+    expect(read('PORT,SANDLOT_OTHER_SETTINGS')).toThrow(/SANDLOT_OTHER_SETTINGS: remove it from \.env/)
     expect(read('PORT,SANDLOT_MAX_TURNS_FILE')).not.toThrow()
   })
 

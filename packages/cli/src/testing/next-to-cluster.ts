@@ -2,8 +2,8 @@
 const GIVEN = ['--context', '--image']
 
 /**
- * Arguments of Node that run a command next to a Kubernetes, which it starts and ends, or uses
- * where `args` name one. `command` gets the other arguments.
+ * Arguments of Node that run a command next to a Kubernetes, which it starts and ends. An
+ * option in `args` selects a running one instead. `command` receives the other arguments.
  */
 export function nextToCluster(
   args: readonly string[],

@@ -16,8 +16,8 @@ export interface Action {
   /** `METHOD /path/:parameter` */
   route: `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`
   /**
-   * `public`: no sign-in. `cookie`: a sign-in on the page, because a leaked API key must not leave
-   * behind what outlives it. Otherwise also a key with this scope.
+   * `public`: no sign-in. `cookie`: a sign-in on the page, because a leaked API key must not create
+   * anything that stays valid after the key is revoked. Otherwise also a key with this scope.
    */
   scope: 'public' | 'cookie' | 'chat' | 'read' | 'files' | 'exec'
   /** Absent: everybody with the scope. A key then also needs the scope `admin`. */

@@ -45,7 +45,7 @@ export function settingNameProblems(env: Record<string, string | undefined>): st
   const internal = (env['SANDLOT_ENV_FILE_NAMES'] ?? '')
     .split(',')
     .filter((name) => SETTINGS[withoutFile(name)]?.internal === true)
-    .map((name) => `${name}: Sandlot sets it itself; remove it from .env`)
+    .map((name) => `${name}: remove it from .env; up and compose set it where it is needed`)
   return [...unknown, ...internal]
 }
 

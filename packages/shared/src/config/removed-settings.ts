@@ -1,6 +1,6 @@
 /**
  * Settings of the previous version that are none any more. One that is set stops the start, because
- * what it did would end unnoticed. Remove an entry one version later.
+ * its limit would silently no longer apply. Remove an entry one version later.
  */
 
 /** By name: purpose, and replacement. */

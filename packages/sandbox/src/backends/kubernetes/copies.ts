@@ -125,7 +125,7 @@ export class Copies implements BackendCopies {
   /**
    * Node of the slot's sandbox; undefined where it does not run. A volume may be attached to one
    * node only, so a sandbox that starts or ends is waited for. Rejects with `workspace_unreachable`
-   * where it does neither, as on a lost node.
+   * after a time-out, as on a lost node.
    */
   async #nodeOf(slot: string): Promise<string | undefined> {
     const { api, deployment } = this.#options
