@@ -16,6 +16,9 @@ const ENCODINGS = [
   { name: 'gzip', ending: '.gz' },
 ] as const
 
+/** Addresses that other programs ask for, and names of files: never the page's own. */
+const NEVER_THE_PAGE = /^\/(?:\.well-known|mcp|scim|v1)(?:\/|$)|\.[^/]*$/
+
 export function webApp(folder: string): Hono<AppEnv> {
   return new Hono<AppEnv>()
     .get('/assets/*', async (c) => {
@@ -24,10 +27,11 @@ export function webApp(folder: string): Hono<AppEnv> {
       return found
     })
     .get('*', async (c) => {
-      const found =
-        (await answerFile(c, fileBelow(folder, c.req.path), 'no-cache')) ??
-        (await answerFile(c, join(folder, 'index.html'), 'no-cache'))
-      if (found !== undefined) return found
+      const file = await answerFile(c, fileBelow(folder, c.req.path), 'no-cache')
+      if (file !== undefined) return file
+      if (NEVER_THE_PAGE.test(c.req.path)) throw new SandlotError('not_found', 'There is nothing here.')
+      const page = await answerFile(c, join(folder, 'index.html'), 'no-cache')
+      if (page !== undefined) return page
       throw new SandlotError(
         'not_ready',
         'The web app is not built. Run “./sandlot up”, or build packages/web.',

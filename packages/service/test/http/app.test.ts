@@ -250,6 +250,29 @@ describe('the web app', () => {
     }
   })
 
+  test('answers no program that asks for something else: paths of APIs, and files that are not there', async () => {
+    const folder = harness.config.webDist
+    await mkdir(folder, { recursive: true })
+    await writeFile(join(folder, 'index.html'), '<!doctype html><title>Sandlot</title>')
+    for (const path of [
+      '/openapi.json',
+      '/.well-known/oauth-protected-resource',
+      '/.well-known/',
+      '/mcp',
+      '/mcp/sse',
+      '/scim/v2/Users',
+      '/v1/models',
+      '/s/some.json',
+      '/apple-touch-icon-120x120.png',
+    ]) {
+      const answer = await fetch(`${url}${path}`)
+      expect({ path, status: answer.status }).toEqual({ path, status: 404 })
+      expect(await errorOf(answer)).toMatchObject({ code: 'not_found' })
+    }
+    for (const path of ['/mcp-servers', '/s/v1', '/settings/mcp', '/scimitar'])
+      expect({ path, status: (await fetch(`${url}${path}`)).status }).toEqual({ path, status: 200 })
+  })
+
   test('goes compressed to a browser that takes it, with a tag for each coding, and not again while it is the same', async () => {
     const folder = harness.config.webDist
     const script = 'export const words = "the same again and again"\n'.repeat(50)
