@@ -7,6 +7,7 @@ import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
 import type { AgentMetricsAnswer } from '@sandlot/shared/acp/meta'
 import { LoopDelay } from '@sandlot/shared/node/loop-delay'
 import type { ToolMetrics } from './tool-metrics.ts'
+import { Buckets, POWERS_OF_FOUR } from './buckets.ts'
 import { Histogram } from './histogram.ts'
 import { ModelHealth } from './model-health.ts'
 import { prometheusText } from './prometheus-text.ts'
@@ -28,6 +29,8 @@ export class AgentMetrics {
   readonly health = new ModelHealth()
   readonly #turns = new Histogram()
   readonly #tokens = new Map<string, TokenUsage>()
+  /** Tokens of each answer, by model. */
+  readonly #perAnswer = new Map<string, { input: Buckets; output: Buckets }>()
   readonly #ended = Object.fromEntries(END_REASONS.map((reason) => [reason, 0])) as Record<EndReason, number>
   readonly #loopDelay = new LoopDelay()
   #requests = 0
@@ -50,6 +53,13 @@ export class AgentMetrics {
     this.#tokens.set(model, tokens)
     for (const kind of COUNTED)
       if (usage[kind] !== undefined) tokens[kind] = (tokens[kind] ?? 0) + usage[kind]
+    const perAnswer = this.#perAnswer.get(model) ?? {
+      input: new Buckets(POWERS_OF_FOUR),
+      output: new Buckets(POWERS_OF_FOUR),
+    }
+    this.#perAnswer.set(model, perAnswer)
+    for (const type of ['input', 'output'] as const)
+      if (usage[type] !== undefined) perAnswer[type].add(usage[type])
   }
 
   prompt({ reason, turns, cost }: PromptRecord): void {
@@ -70,6 +80,9 @@ export class AgentMetrics {
       tools: tools.tools().map((tool) => ({ tool, ...tools.getStats(tool) })),
       requests: this.#requests,
       tokens: structuredClone(this.#tokens),
+      tokensPerAnswer: [...this.#perAnswer].flatMap(([model, types]) =>
+        Object.entries(types).map(([type, buckets]) => ({ model, type, counts: buckets.counts() })),
+      ),
       cost: this.#cost,
       prompts: { ended: { ...this.#ended }, turns: this.#turns.summary(), unpriced: this.#unpriced },
       continuationMs: this.continuation.summary(),

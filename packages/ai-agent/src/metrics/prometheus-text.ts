@@ -1,6 +1,7 @@
 /** The agent's report as Prometheus text. */
 import { METRICS, type MetricName } from '@sandlot/shared/node/metrics'
 import type { AgentMetricsReport } from './report.ts'
+import type { BucketCounts } from './buckets.ts'
 import type { Summary } from './histogram.ts'
 
 /** Tools with series of their own: the most used. The others are one. */
@@ -42,6 +43,22 @@ export async function prometheusText(report: AgentMetricsReport): Promise<string
     ])
     Object.assign(metric, { get: () => Promise.resolve({ name, help, type: 'summary', values }) })
   }
+  const histogram = (name: MetricName, series: readonly Series<BucketCounts>[]): void => {
+    const { help } = options(name)
+    const metric = new prometheus.Histogram({ name, help, registers })
+    const values = series.flatMap(([labels, { bounds, upTo, count, sum }]) => [
+      ...bounds.map((le, place) => ({
+        labels: { ...labels, le },
+        metricName: `${name}_bucket`,
+        value: upTo[place] ?? 0,
+      })),
+      { labels: { ...labels, le: '+Inf' }, metricName: `${name}_bucket`, value: count },
+      { labels, metricName: `${name}_sum`, value: sum },
+      { labels, metricName: `${name}_count`, value: count },
+    ])
+    const get = () => Promise.resolve({ name, help, type: 'histogram', values })
+    Object.assign(metric, { get, getForPromString: get })
+  }
 
   const tools = report.tools.toSorted((a, b) => b.count - a.count)
   const shown = tools.slice(0, MAX_TOOLS)
@@ -60,12 +77,55 @@ export async function prometheusText(report: AgentMetricsReport): Promise<string
     'sandlot_tool_truncated_ratio',
     shown.map(({ tool, truncationRate }) => [{ tool }, truncationRate]),
   )
-  const byTool = (what: 'outputBytes' | 'retries'): Series<number>[] => [
-    ...shown.map((tool) => [{ tool: tool.tool }, tool[what]] as const),
-    ...(rest.length === 0 ? [] : [[{ tool: OTHER }, totalOf(rest, what)] as const]),
+  const byTool = (valueOf: (tool: Tool) => number): Series<number>[] => [
+    ...shown.map((tool) => [{ tool: tool.tool }, valueOf(tool)] as const),
+    ...(rest.length === 0
+      ? []
+      : [[{ tool: OTHER }, rest.reduce((sum, tool) => sum + valueOf(tool), 0)] as const]),
   ]
-  counter('sandlot_tool_output_bytes_total', byTool('outputBytes'))
-  counter('sandlot_tool_retries_total', byTool('retries'))
+  counter(
+    'sandlot_tool_output_bytes_total',
+    byTool(({ outputBytes }) => outputBytes),
+  )
+  histogram(
+    'sandlot_tool_output_size_bytes',
+    shown.map(({ tool, sizes }) => [{ tool }, sizes]),
+  )
+  counter(
+    'sandlot_tool_wait_seconds_total',
+    byTool(({ meanWaitMs, count }) => (meanWaitMs * count) / 1_000),
+  )
+  counter(
+    'sandlot_tool_cached_total',
+    byTool(({ cacheRate, count }) => Math.round(cacheRate * count)),
+  )
+  counter(
+    'sandlot_tool_retries_total',
+    byTool(({ retries }) => retries),
+  )
+  histogram(
+    'gen_ai_execute_tool_duration_seconds',
+    shown.flatMap(({ tool, durations }) =>
+      [...durations].map(
+        ([outcome, counts]) =>
+          [
+            {
+              gen_ai_operation_name: 'execute_tool',
+              gen_ai_tool_name: tool,
+              ...(outcome === 'completed' ? {} : { error_type: outcome }),
+            },
+            counts,
+          ] as const,
+      ),
+    ),
+  )
+  histogram(
+    'gen_ai_client_token_usage',
+    report.tokensPerAnswer.map(({ model, type, counts }) => [
+      { gen_ai_operation_name: 'chat', gen_ai_request_model: model, gen_ai_token_type: type },
+      counts,
+    ]),
+  )
   counter('sandlot_model_requests_total', [[{}, report.requests]])
   counter(
     'sandlot_model_tokens_total',
@@ -95,10 +155,6 @@ function outcomesOf(tool: string, tools: readonly Tool[]): Series<number>[] {
     for (const [outcome, count] of Object.entries(outcomes))
       sums.set(outcome, (sums.get(outcome) ?? 0) + count)
   return [...sums].map(([outcome, count]) => [{ tool, outcome }, count])
-}
-
-function totalOf(tools: readonly Tool[], what: 'retries' | 'outputBytes'): number {
-  return tools.reduce((sum, tool) => sum + tool[what], 0)
 }
 
 function runTimes({ count, meanMs, p50Ms, p95Ms }: Tool): Summary {

@@ -3,6 +3,7 @@ import type { EndReason } from '@sandlot/shared/chat/reasons'
 import type { PromptTiming, TokenUsage } from '@sandlot/shared/chat/event-meta'
 import type { LoopDelays } from '@sandlot/shared/node/loop-delay'
 import type { ToolStats } from './tool-metrics.ts'
+import type { BucketCounts } from './buckets.ts'
 import type { Summary } from './histogram.ts'
 
 /** Usage and duration of one prompt. */
@@ -25,6 +26,8 @@ export interface AgentMetricsReport {
   requests: number
   /** By model; of a kind that its provider never counted there is none. */
   tokens: ReadonlyMap<string, TokenUsage>
+  /** Of each answer; type: `input` or `output`. */
+  tokensPerAnswer: readonly { model: string; type: string; counts: BucketCounts }[]
   /** US dollars, of the answers whose price was known. */
   cost: number
   prompts: { ended: Record<EndReason, number>; turns: Summary; unpriced: number }

@@ -1,5 +1,6 @@
 /** Counts finished calls, in bounded memory for any number of calls and tool names. */
 import type { FailureReason } from '@sandlot/shared/chat/reasons'
+import { type BucketCounts, Buckets, POWERS_OF_FOUR, SECONDS } from './buckets.ts'
 import { Histogram } from './histogram.ts'
 
 interface CallRecord {
@@ -34,6 +35,10 @@ export interface ToolStats {
   retries: number
   /** Calls by outcome. */
   outcomes: Partial<Record<CallRecord['outcome'], number>>
+  /** Bytes of output, of each call that had any. */
+  sizes: BucketCounts
+  /** Seconds without waiting, by outcome. */
+  durations: ReadonlyMap<CallRecord['outcome'], BucketCounts>
 }
 
 export interface ToolMetrics {
@@ -54,6 +59,8 @@ interface Series {
   bytes: number
   cached: number
   retries: number
+  sizes: Buckets
+  durations: Map<CallRecord['outcome'], Buckets>
   outcomes: Partial<Record<CallRecord['outcome'], number>>
 }
 
@@ -77,7 +84,17 @@ export function createToolMetrics(): ToolMetrics {
 }
 
 function emptySeries(): Series {
-  return { runMs: new Histogram(), waitMs: 0, truncated: 0, bytes: 0, cached: 0, retries: 0, outcomes: {} }
+  return {
+    runMs: new Histogram(),
+    waitMs: 0,
+    truncated: 0,
+    bytes: 0,
+    cached: 0,
+    retries: 0,
+    sizes: new Buckets(POWERS_OF_FOUR),
+    durations: new Map(),
+    outcomes: {},
+  }
 }
 
 function add(series: Series, call: CallRecord): void {
@@ -87,6 +104,10 @@ function add(series: Series, call: CallRecord): void {
   series.bytes += call.bytes
   if (call.cached) series.cached++
   series.retries += call.retries
+  if (call.bytes > 0) series.sizes.add(call.bytes)
+  const durations = series.durations.get(call.outcome) ?? new Buckets(SECONDS)
+  series.durations.set(call.outcome, durations)
+  durations.add(call.runMs / 1_000)
   series.outcomes[call.outcome] = (series.outcomes[call.outcome] ?? 0) + 1
 }
 
@@ -105,5 +126,7 @@ function statsOf(series: Series): ToolStats {
     cacheRate: per(series.cached),
     retries: series.retries,
     outcomes: { ...series.outcomes },
+    sizes: series.sizes.counts(),
+    durations: new Map([...series.durations].map(([outcome, seconds]) => [outcome, seconds.counts()])),
   }
 }

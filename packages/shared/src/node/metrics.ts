@@ -231,6 +231,31 @@ export const METRICS = {
       { title: 'Output of calls', unit: 'Bps', query: 'topk(10, sum by (tool) (once(rate({}[$i]))))' },
     ],
   },
+  sandlot_tool_output_size_bytes: {
+    kind: 'histogram',
+    labels: ['tool'],
+    meaning: 'bytes of output of a call that had any',
+    panels: [
+      {
+        title: 'Size of outputs, p95',
+        unit: 'bytes',
+        query: 'topk(10, histogram_quantile(0.95, sum by (le, tool) (once(rate(_bucket{}[$i])))))',
+      },
+    ],
+  },
+  sandlot_tool_wait_seconds_total: {
+    kind: 'counter',
+    labels: ['tool'],
+    meaning: 'time that calls waited before they started: for an approval, other calls or a slot',
+    panels: [
+      { title: 'Calls waiting', unit: 'short', query: 'topk(10, sum by (tool) (once(rate({}[$i]))))' },
+    ],
+  },
+  sandlot_tool_cached_total: {
+    kind: 'counter',
+    labels: ['tool'],
+    meaning: 'calls that were answered from the cache',
+  },
   sandlot_tool_truncated_ratio: {
     kind: 'gauge',
     labels: ['tool'],
@@ -240,6 +265,17 @@ export const METRICS = {
     kind: 'counter',
     labels: ['tool'],
     meaning: 'tries of calls after the first',
+  },
+  gen_ai_execute_tool_duration_seconds: {
+    kind: 'histogram',
+    labels: ['gen_ai_operation_name', 'gen_ai_tool_name', 'error_type'],
+    meaning:
+      'OpenTelemetry’s `gen_ai.execute_tool.duration`: running time of calls; `error_type` is the reason of a failure',
+  },
+  gen_ai_client_token_usage: {
+    kind: 'histogram',
+    labels: ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_token_type'],
+    meaning: 'OpenTelemetry’s `gen_ai.client.token.usage`: input and output tokens of each answer',
   },
   sandlot_prompt_turns: { kind: 'summary', labels: [], meaning: 'answers of the model in one prompt' },
   sandlot_continuation_seconds: {
