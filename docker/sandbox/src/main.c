@@ -292,6 +292,8 @@ int main(int argc, char **argv)
         return relay();
     if (argc == 2 && strcmp(argv[1], "network-down") == 0)
         return network_down();
+    if (argc == 3 && strcmp(argv[1], "network-down") == 0)
+        return network_down() || make_home(argv[2]);
     oom_score_open();
     /* First: no process of the same uid can inspect or trace sbxd, or take its descriptors. */
     prctl(PR_SET_DUMPABLE, 0);

@@ -24,5 +24,6 @@ int listen_timers(uint64_t now_ms);
 
 int relay(void);
 int network_down(void);
+int make_home(const char *uid);
 
 #endif

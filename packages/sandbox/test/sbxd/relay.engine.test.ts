@@ -296,3 +296,30 @@ print(subprocess.call(['setpriv', '--bounding-set=-all', '/usr/bin/sbxd', 'netwo
   const out = await engine(`run --rm ${options} --entrypoint python3 ${testConfig.image} -c`, text)
   expect(out.split('\n')).toEqual(["['eth0 1', 'lo 1', 'veth0 1']", "0 ['eth0 0', 'lo 1', 'veth0 0']", '1'])
 })
+
+test('then the home is made by the user of the sandbox, once; nothing in its place is taken for it', async () => {
+  const text = `
+import os, subprocess
+def prepare(uid):
+    done = subprocess.run(['/usr/bin/sbxd', 'network-down', uid], stderr=subprocess.PIPE, text=True)
+    return done.returncode, done.stderr.strip()
+home = lambda: (lambda s: (s.st_uid, s.st_gid, oct(s.st_mode)))(os.lstat('/volume/home'))
+os.umask(0o77)
+print(prepare('31234'), home())
+subprocess.call(['setpriv', '--reuid=31234', '--regid=31234', '--clear-groups', 'chmod', '0755', '/volume/home'])
+print(prepare('31234'), home())
+for uid in ['0', '-1', '31234x', '', '4294967296']: print(prepare(uid))
+os.rmdir('/volume/home'); os.symlink('/etc', '/volume/home')
+print(prepare('31234'))`
+  const rights = ['NET_ADMIN', 'SETUID', 'SETGID'].map((right) => `--cap-add ${right}`).join(' ')
+  const options = `--network none --user 0:31234 --tmpfs /volume:mode=2770,gid=31234 --cap-drop ALL ${rights} --security-opt no-new-privileges`
+  const out = await engine(`run --rm ${options} --entrypoint python3 ${testConfig.image} -c`, text)
+  expect(out.split('\n')).toEqual([
+    "(0, '') (31234, 31234, '0o42700')",
+    "(0, '') (31234, 31234, '0o42755')",
+    ...['0', '-1', '31234x', '', '4294967296'].map(
+      (uid) => `(1, 'sbxd network-down: ${uid}: Invalid argument')`,
+    ),
+    "(1, 'sbxd network-down: /volume/home: Not a directory')",
+  ])
+})

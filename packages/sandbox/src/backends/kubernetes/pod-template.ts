@@ -94,7 +94,7 @@ export function copyTemplate({
           command: ['/bin/sleep'],
           args: [String(COPY_SECONDS)],
           // Reads files of every mode, where the namespace permits the network’s container too.
-          ...(reads && settings.networkDown ? asRoot(shared, 'DAC_READ_SEARCH') : {}),
+          ...(reads && settings.networkDown ? asRoot(shared, ['DAC_READ_SEARCH']) : {}),
           volumeMounts: [{ name: 'home', mountPath: '/volume', ...(reads ? { readOnly: true } : {}) }],
         },
       ],
@@ -145,7 +145,7 @@ function podSpec(spec: SandboxSpec, settings: PodSettings) {
       fsGroupChangePolicy: 'OnRootMismatch' as const,
       seccompProfile: { type: 'RuntimeDefault' as const },
     },
-    initContainers: initContainersOf(spec, settings),
+    initContainers: settings.networkDown ? [prepare(spec, settings)] : initContainersOf(spec, settings),
     containers: [
       {
         ...container(CONTAINER, spec, settings),
@@ -172,6 +172,22 @@ function podSpec(spec: SandboxSpec, settings: PodSettings) {
   }
 }
 
+/**
+ * Takes the network down, then makes the home as the slot’s uid: both in one init container,
+ * because a kubelet looks only once a second whether one has ended.
+ */
+function prepare(spec: SandboxSpec, settings: PodSettings) {
+  const shared = container('prepare', spec, settings)
+  return {
+    ...shared,
+    command: [SBXD],
+    args: ['network-down', String(spec.uid)],
+    ...asRoot(shared, ['NET_ADMIN', 'SETUID', 'SETGID']),
+    volumeMounts: [{ name: 'home', mountPath: '/volume' }],
+  }
+}
+
+/** The same in steps, for a Pod that copies, or without the right to take the network down. */
 function initContainersOf(spec: SandboxSpec, settings: PodSettings) {
   const home = {
     ...container('home', spec, settings),
@@ -188,14 +204,14 @@ function initContainersOf(spec: SandboxSpec, settings: PodSettings) {
       ...network,
       command: [SBXD],
       args: ['network-down'],
-      ...asRoot(network, 'NET_ADMIN'),
+      ...asRoot(network, ['NET_ADMIN']),
     },
   ]
 }
 
-/** Runs as root with one right. */
-function asRoot({ securityContext }: ReturnType<typeof container>, right: string) {
-  const capabilities = { drop: ['ALL'], add: [right] }
+/** Runs as root with these rights alone. */
+function asRoot({ securityContext }: ReturnType<typeof container>, rights: string[]) {
+  const capabilities = { drop: ['ALL'], add: rights }
   return {
     securityContext: { ...securityContext, runAsUser: 0, runAsGroup: 0, runAsNonRoot: false, capabilities },
   }

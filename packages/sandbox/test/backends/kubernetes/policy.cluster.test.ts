@@ -5,7 +5,7 @@ import type { SandboxSpec } from '../../../src/backend.ts'
 import { checkAdmitted } from '../../../src/backends/kubernetes/admitted.ts'
 import { claimTemplate } from '../../../src/backends/kubernetes/claim-template.ts'
 import type { PersistentVolumeClaim, Pod } from '../../../src/backends/kubernetes/objects.ts'
-import { podTemplate } from '../../../src/backends/kubernetes/pod-template.ts'
+import { copyTemplate, podTemplate } from '../../../src/backends/kubernetes/pod-template.ts'
 import { DEFAULT_LIMITS } from '../../../src/limits.ts'
 import { sample } from '../../../../../test/campaign.ts'
 import { noCluster } from '../../../../../test/cluster/cluster.ts'
@@ -79,10 +79,16 @@ describe.skipIf(noCluster !== undefined)(`the policies of the chart (${noCluster
     })
     test('as the version before makes it, and with the pull policy of AlwaysPullImages', async () => {
       const { namespace } = policies
-      expectAccepted(
-        await create('pods', changed(podOf(pool), 'spec.priorityClassName', `${namespace}-warm`)),
-      )
-      const places = ['containers.0', 'initContainers.0', 'initContainers.1']
+      const steps = {
+        deployment: 'dep',
+        spec: specOf(pool),
+        settings: settings(),
+        name: 'x',
+        act: 'write',
+      } as const
+      const before = changed(podOf(pool), 'spec.initContainers', copyTemplate(steps).spec.initContainers)
+      expectAccepted(await create('pods', changed(before, 'spec.priorityClassName', `${namespace}-warm`)))
+      const places = ['containers.0', 'initContainers.0']
       const pulled = places.reduce(
         (pod, place) => changed(pod, `spec.${place}.imagePullPolicy`, 'Always'),
         podOf(),

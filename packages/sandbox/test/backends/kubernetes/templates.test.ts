@@ -49,7 +49,7 @@ describe('the Pod, control by control', () => {
     expect(securityContext).toMatchObject({ runAsUser: 31_234, runAsGroup: 31_234, fsGroup: 31_234 })
     expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
   })
-  test('every container has a read-only root, no privilege, no capability but that of the network’s', () => {
+  test('every container has a read-only root, no privilege, no capability but those that prepare the Pod', () => {
     const { containers, initContainers } = podOf().spec
     for (const { name, securityContext, resources, image: its } of [...containers, ...initContainers]) {
       expect(its).toBe(image)
@@ -58,7 +58,7 @@ describe('the Pod, control by control', () => {
         allowPrivilegeEscalation: false,
         readOnlyRootFilesystem: true,
       })
-      const add = name === 'network' ? { add: ['NET_ADMIN'] } : {}
+      const add = name === 'prepare' ? { add: ['NET_ADMIN', 'SETUID', 'SETGID'] } : {}
       expect(securityContext.capabilities).toEqual({ drop: ['ALL'], ...add })
       expect(resources).toEqual({
         requests: { cpu: '20m', memory: String(2 ** 29) },
@@ -93,6 +93,11 @@ describe('the Pod, control by control', () => {
       { name: 'run', emptyDir: { medium: 'Memory', sizeLimit: String(2 ** 22) } },
     ])
     expect(containers[0]?.volumeMounts[0]).toEqual({ name: 'home', mountPath: '/workspace', subPath: 'home' })
+  })
+  test('one init container prepares it, and becomes the slot’s uid', () => {
+    expect(podOf().spec.initContainers).toMatchObject([
+      { name: 'prepare', command: ['/usr/bin/sbxd'], args: ['network-down', '31234'] },
+    ])
   })
   test('sbxd sets the limits that the engine of Docker would', () => {
     const { args } = podOf().spec.containers[0] ?? {}
