@@ -31,6 +31,35 @@ export interface Setting {
   internal?: true
 }
 
+/** Rows of settings that these processes read: `row(meaning, schema, default)`. */
+export function readBy<const Processes extends readonly ProcessName[]>(...processes: Processes) {
+  function row<const Schema extends SettingSchema>(
+    meaning: string,
+    schema: Schema,
+    preset: string,
+  ): { meaning: string; schema: Schema; default: string; processes: Processes }
+  function row<const Schema extends SettingSchema>(
+    meaning: string,
+    schema: Schema,
+  ): { meaning: string; schema: Schema; processes: Processes }
+  function row(meaning: string, schema: SettingSchema, preset?: string): Setting {
+    return { meaning, schema, processes, ...(preset !== undefined && { default: preset }) }
+  }
+  return row
+}
+
+export const agent = readBy('ai-agent')
+export const service = readBy('service')
+export const launcher = readBy('launcher')
+
+export function secret<Row extends Setting>(row: Row): Row & { secret: true } {
+  return { ...row, secret: true }
+}
+
+export function internal<Row extends Setting>(row: Row): Row & { internal: true } {
+  return { ...row, internal: true }
+}
+
 export const TEXT = { kind: 'text' } as const
 export const FLAG = { kind: 'flag' } as const
 

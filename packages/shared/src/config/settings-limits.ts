@@ -1,79 +1,23 @@
 /** Limits of use for everybody; 0 is no limit. Administrators change those of teams and people. */
-import { type Setting, decimal, whole } from './setting.ts'
+import { type Setting, agent, decimal, whole } from './setting.ts'
 
 const DOLLARS = decimal('5 or 0.50')
 
 export const LIMIT_SETTINGS = {
-  SANDLOT_MAX_TURNS: {
-    meaning: 'model answers per prompt',
-    schema: whole(1, 1_000),
-    default: '100',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_COST: {
-    meaning: 'US dollars per prompt, where the model’s price is known',
-    schema: DOLLARS,
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_PROMPT_SECONDS: {
-    meaning: 'time per prompt, waiting included',
-    schema: whole(0, 30 * 86_400),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_TOKENS_PER_DAY: {
-    meaning: 'tokens per user and day',
-    schema: whole(0, 10 ** 12),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_COST_PER_DAY: {
-    meaning: 'US dollars per user and day',
-    schema: DOLLARS,
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_TOKENS_PER_MONTH: {
-    meaning: 'tokens per user and month',
-    schema: whole(0, 10 ** 13),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_MAX_COST_PER_MONTH: {
-    meaning: 'US dollars per user and month',
-    schema: DOLLARS,
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_TOTAL_TOKENS_PER_DAY: {
-    meaning: 'tokens of all users per day',
-    schema: whole(0, 10 ** 15),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_TOTAL_COST_PER_DAY: {
-    meaning: 'US dollars of all users per day',
-    schema: DOLLARS,
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_TOTAL_TOKENS_PER_MONTH: {
-    meaning: 'tokens of all users per month',
-    schema: whole(0, 10 ** 15),
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_TOTAL_COST_PER_MONTH: {
-    meaning: 'US dollars of all users per month',
-    schema: DOLLARS,
-    default: '0',
-    processes: ['ai-agent'],
-  },
-  SANDLOT_BUDGET_WARNING: {
-    meaning: 'percent of a daily or monthly limit at which people are warned; 0 = never',
-    schema: whole(0, 100),
-    default: '80',
-    processes: ['ai-agent'],
-  },
+  SANDLOT_MAX_TURNS: agent('model answers per prompt', whole(1, 1_000), '100'),
+  SANDLOT_MAX_COST: agent('US dollars per prompt, where the model’s price is known', DOLLARS, '0'),
+  SANDLOT_MAX_PROMPT_SECONDS: agent('time per prompt, waiting included', whole(0, 30 * 86_400), '0'),
+  SANDLOT_MAX_TOKENS_PER_DAY: agent('tokens per user and day', whole(0, 10 ** 12), '0'),
+  SANDLOT_MAX_COST_PER_DAY: agent('US dollars per user and day', DOLLARS, '0'),
+  SANDLOT_MAX_TOKENS_PER_MONTH: agent('tokens per user and month', whole(0, 10 ** 13), '0'),
+  SANDLOT_MAX_COST_PER_MONTH: agent('US dollars per user and month', DOLLARS, '0'),
+  SANDLOT_TOTAL_TOKENS_PER_DAY: agent('tokens of all users per day', whole(0, 10 ** 15), '0'),
+  SANDLOT_TOTAL_COST_PER_DAY: agent('US dollars of all users per day', DOLLARS, '0'),
+  SANDLOT_TOTAL_TOKENS_PER_MONTH: agent('tokens of all users per month', whole(0, 10 ** 15), '0'),
+  SANDLOT_TOTAL_COST_PER_MONTH: agent('US dollars of all users per month', DOLLARS, '0'),
+  SANDLOT_BUDGET_WARNING: agent(
+    'percent of a daily or monthly limit at which people are warned; 0 = never',
+    whole(0, 100),
+    '80',
+  ),
 } as const satisfies Record<string, Setting>
