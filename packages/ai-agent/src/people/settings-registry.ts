@@ -144,10 +144,10 @@ export class SettingsRegistry implements PersonalSettings {
     const seeded = this.teamSeeds().filter(({ members }) => keys.some((key) => members.includes(key)))
     const ids = new Set([...teams, ...seeded.map((team) => team.id)])
     const found = [...ids].flatMap((teamId): TeamSettings[] => {
-      const row = this.#rows.get(keyOf({ kind: 'team', id: teamId }))
+      const row = this.#row({ kind: 'team', id: teamId })
       return row === undefined ? [] : [{ id: teamId, name: row.name ?? teamId, settings: row.settings }]
     })
-    const own = keys.flatMap((key) => this.#rows.get(keyOf({ kind: 'person', id: key }))?.settings ?? [])
+    const own = keys.flatMap((key) => this.#row({ kind: 'person', id: key })?.settings ?? [])
     // A setting under the id wins over one under the address.
     return effectiveSettings(this.#parts.deployment, found, own.reduceRight(merged, {}))
   }
@@ -156,7 +156,7 @@ export class SettingsRegistry implements PersonalSettings {
   togetherOf(userId: string): { of: { kind: 'team'; id: string; name: string }; limits: TeamLimits }[] {
     const { teams = [] } = this.#parts.people.get(userId) ?? {}
     return teams.flatMap((id) => {
-      const { name = id, settings } = this.#rows.get(keyOf({ kind: 'team', id })) ?? {}
+      const { name = id, settings } = this.#row({ kind: 'team', id }) ?? {}
       return settings?.together === undefined
         ? []
         : [{ of: { kind: 'team', id, name }, limits: settings.together }]
@@ -172,7 +172,7 @@ export class SettingsRegistry implements PersonalSettings {
   }
 
   view(subject: SettingsSubject): SettingsView {
-    const { settings = {}, revision = 0 } = this.#rows.get(keyOf(subject)) ?? {}
+    const { settings = {}, revision = 0 } = this.#row(subject) ?? {}
     return { settings, revision }
   }
 
@@ -192,7 +192,7 @@ export class SettingsRegistry implements PersonalSettings {
         : this.#parts.problem(settings)
     if (problem !== undefined) throw new SandlotError('bad_request', problem)
     return this.#writes.run(async () => {
-      const before = this.#rows.get(keyOf(subject))
+      const before = this.#row(subject)
       if ((before?.revision ?? 0) !== revision) return undefined
       const [legacy] = editedLegacyLimits(before?.settings ?? {}, settings)
       if (legacy !== undefined)
@@ -257,10 +257,10 @@ export class SettingsRegistry implements PersonalSettings {
     const email = this.#parts.people.get(userId)?.email
     if (email === undefined || email === userId) return
     const address: SettingsSubject = { kind: 'person', id: email }
-    const said = this.#rows.get(keyOf(address))
+    const said = this.#row(address)
     if (said === undefined) return
     const subject: SettingsSubject = { kind: 'person', id: userId }
-    const own = this.#rows.get(keyOf(subject))
+    const own = this.#row(subject)
     const row = {
       subject,
       settings: own === undefined ? said.settings : merged(said.settings, own.settings),
@@ -287,14 +287,19 @@ export class SettingsRegistry implements PersonalSettings {
     return this.#writes.idle()
   }
 
+  /** Stores the change of the latest row, also where another process has just changed it. */
   #change(subject: SettingsSubject, changed: (row: SettingsRecord) => SettingsRecord): Promise<void> {
     return this.#writes.run(async () => {
-      const before = this.#rows.get(keyOf(subject))
-      if (before === undefined) return
-      const row = changed({ ...before, revision: before.revision + 1 })
-      await this.#parts.rows.put(row, this.#parts.now())
-      this.#keep(row)
+      for (let before = this.#row(subject); before !== undefined; before = this.#row(subject)) {
+        const row = changed({ ...before, revision: before.revision + 1 })
+        if (await this.#parts.rows.put(row, this.#parts.now())) return this.#keep(row)
+        await this.#read()
+      }
     })
+  }
+
+  #row(subject: SettingsSubject): SettingsRecord | undefined {
+    return this.#rows.get(keyOf(subject))
   }
 
   async #read(): Promise<void> {
