@@ -22,7 +22,7 @@ export interface Setting {
   meaning: string
   schema: SettingSchema
   /** Text of a line of `.env`. Absent: `undefined` is read, or `meaning` names the default. */
-  default?: string
+  default?: string | undefined
   /** Processes that read it; no other receives it. */
   processes: readonly ProcessName[]
   /** The value is, or contains, a secret: it is shown nowhere. */
@@ -43,7 +43,7 @@ export function readBy<const Processes extends readonly ProcessName[]>(...proces
     schema: Schema,
   ): { meaning: string; schema: Schema; processes: Processes }
   function row(meaning: string, schema: SettingSchema, preset?: string): Setting {
-    return { meaning, schema, processes, ...(preset !== undefined && { default: preset }) }
+    return { meaning, schema, default: preset, processes }
   }
   return row
 }

@@ -3,11 +3,9 @@
  * environment that it receives, the blocks of `compose.yaml`, `.env.example`, `docs/settings.md`
  * and the configuration page.
  */
-import { AGENT_SETTINGS } from './settings-agent.ts'
-import { DEPLOYMENT_SETTINGS } from './settings-deployment.ts'
-import { LIMIT_SETTINGS } from './settings-limits.ts'
+import { AGENT_SETTINGS, LIMIT_SETTINGS } from './settings-agent.ts'
+import { DEPLOYMENT_SETTINGS, SERVICE_SETTINGS } from './settings-deployment.ts'
 import { SANDBOX_SETTINGS } from './settings-sandbox.ts'
-import { SERVICE_SETTINGS } from './settings-service.ts'
 import { type ProcessName, type Setting, type ValueOf, describeSetting } from './setting.ts'
 
 const ROWS = {
