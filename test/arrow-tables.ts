@@ -11,10 +11,11 @@ packages/shared/src/
   async:
   chat: base
   account: base config chat
+  search: base chat
   acp: base chat account
   workspace: base chat account
   admin: base chat account workspace
-  actions.ts: chat account workspace admin
+  actions.ts: chat account search workspace admin
   config.ts: config admin
   node: base config async account admin config.ts
   transcript: base chat
@@ -27,8 +28,8 @@ packages/storage/src/
   audit: storage-error.ts database
   usage: tables
   shares: audit tables
-  search: database tables shares
-  retention: usage database audit tables
+  search: storage-error.ts database tables shares
+  retention: usage database audit tables search
   people: database audit tables retention
   replicas: storage-error.ts database tables
   sessions: usage storage-error.ts database audit tables shares search retention people replicas
@@ -83,8 +84,10 @@ packages/service/src/
   previews: log.ts auth agent config.ts socket
   http: log.ts auth agent chat notifications config.ts metrics.ts operations own-data socket peers people
     sign-in previews
+  search: auth socket http
+  handlers.ts: http search
   server.ts: log.ts auth agent chat notifications config.ts metrics.ts operations socket peers people sign-in
-    previews http
+    previews http handlers.ts
   main.ts: config.ts http server.ts
 
 packages/web/src/
@@ -99,10 +102,11 @@ packages/web/src/
   markdown: lib ui net state
   preview: lib ui net state terminal markdown
   chat: lib ui net state auth terminal changes markdown preview
+  search: lib ui net state chat
   workspace: lib ui net state terminal changes preview
   settings: lib ui net state auth chat
-  sidebar: lib ui net state auth chat
-  app: lib ui net state auth chat workspace settings sidebar
+  sidebar: lib ui net state auth chat search
+  app: lib ui net state auth chat search workspace settings sidebar
   main.tsx: styles lib ui app
   vite-env.d.ts:
 

@@ -30,11 +30,10 @@ export function roomProblems(files: readonly SourceFile[]): string[] {
 const DUST_LINES = 60
 /** Each is one of many of its kind: a reader looks for it by its name. */
 const KINDS =
-  /\/(migrations|policies|builtin|requests|http|commands|preview\/views)\/|[-/](routes|migrations|config)\.ts$|\/main\.tsx?$/
+  /\/(migrations|policies|builtin|requests|http|commands|preview\/views)\/|[-/](routes|migrations|config|actions)\.ts$|\/main\.tsx?$/
 /** Files that stay beside their only importer, and why. */
 const SEAMS: Record<string, string> = {
   'packages/web/src/markdown/math.tsx': 'loaded with KaTeX, when a text has math',
-  'packages/storage/src/search/fts5.ts': 'what one database has, beside what another has',
 }
 
 /** Small files with one importer: a reader opens them for nothing. */

@@ -14,6 +14,7 @@ import type { AgentLinkOptions } from './agent/agent-link.ts'
 import { AgentReplicas, type Replicas } from './agent/agent-replicas.ts'
 import { type Agents, type AgentsOptions, OneAgent } from './agent/agents.ts'
 import type { ServiceConfig } from './config.ts'
+import { registrationOf } from './handlers.ts'
 import { makeApp } from './http/app.ts'
 import { readinessOf } from './http/health-routes.ts'
 import {
@@ -312,7 +313,8 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       checks,
       backups,
     }
-    const app = makeApp({ ...parts, stopping: stopping.signal })
+    const all = { ...parts, stopping: stopping.signal }
+    const app = makeApp(all, registrationOf(all))
     const connections = { ...DEFAULT_CONNECTION_LIMITS, ...deps.connections }
     const server = new Server(timeLimits(connections))
     containOwnErrors(server, log)

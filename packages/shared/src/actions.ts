@@ -2,8 +2,15 @@
 import { accountActions } from './account/actions.ts'
 import { adminActions } from './admin/actions.ts'
 import { chatActions } from './chat/actions.ts'
+import { searchActions } from './search/actions.ts'
 import { workspaceActions } from './workspace/actions.ts'
 
-export const ACTIONS = { ...accountActions, ...chatActions, ...workspaceActions, ...adminActions }
+export const ACTIONS = {
+  ...accountActions,
+  ...chatActions,
+  ...searchActions,
+  ...workspaceActions,
+  ...adminActions,
+}
 export type Actions = typeof ACTIONS
 export type ActionName = keyof Actions

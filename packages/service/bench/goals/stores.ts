@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { searchQuery } from '@sandlot/shared/chat/search'
+import { searchQuery } from '@sandlot/shared/search/search'
 import { openSessionReader, openSessionStore } from '@sandlot/storage/store/open'
 import type { SessionReader, SessionStore } from '@sandlot/storage/sessions/store'
 import { type Way, inTurns, p50 } from '../../../../test/bench/measure.ts'

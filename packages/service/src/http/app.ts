@@ -12,17 +12,15 @@ import { createMiddleware } from 'hono/factory'
 import { matchedRoutes } from 'hono/route'
 import { secureHeaders } from 'hono/secure-headers'
 import type { ServiceConfig } from '../config.ts'
-import { addActions } from './actions.ts'
+import { addActions, type Registration } from './actions.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
-import { registrationOf } from './handlers.ts'
 import { healthRoutes } from './health-routes.ts'
 import { addressIn } from '../auth/address.ts'
 import { textAddressesOnly } from './request.ts'
 import { webApp } from './web-app.ts'
 
-export function makeApp(parts: Parts): Hono<AppEnv> {
+export function makeApp(parts: Parts, registration: Registration): Hono<AppEnv> {
   const { config } = parts
-  const registration = registrationOf(parts)
   const actions = Object.entries<Action>(ACTIONS)
   const app = new Hono<AppEnv>()
     .use(numbered(parts))

@@ -1,10 +1,10 @@
 /** `GET /api/search`: in one's own chats and in those that are shared with one. */
-import { type SearchHit, type SearchResult, searchQuery } from '@sandlot/shared/chat/search'
+import { type SearchHit, type SearchResult, searchQuery } from '@sandlot/shared/search/search'
 import { SandlotError } from '@sandlot/shared/base/errors'
-import { authorsOf } from '../../auth/agent-user.ts'
-import { problemsOf } from '../../socket/frame.ts'
-import type { Parts } from '../context.ts'
-import type { Handlers } from '../actions.ts'
+import { authorsOf } from '../auth/agent-user.ts'
+import { problemsOf } from '../socket/frame.ts'
+import type { Parts } from '../http/context.ts'
+import type { Handlers } from '../http/actions.ts'
 
 export function searchHandlers(parts: Parts) {
   const { accounts, sessions } = parts

@@ -1,4 +1,4 @@
-import { searchResult } from '@sandlot/shared/chat/search'
+import { searchResult } from '@sandlot/shared/search/search'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { addUser, setUp, startHarness } from '../support/harness.ts'

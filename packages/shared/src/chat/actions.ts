@@ -1,4 +1,4 @@
-/** Actions on chats: their messages, images, shares, projects, search. */
+/** Actions on chats: their messages, images, shares, projects. */
 import { ask, type Action } from '../base/action.ts'
 import {
   approvalAnswer,
@@ -14,7 +14,6 @@ import { sessionSummary } from './frames.ts'
 import { uploadedImage } from './images.ts'
 import { waitingApprovals } from './pending.ts'
 import { pendingApprovalList } from './pending-approvals.ts'
-import { searchResult } from './search.ts'
 import { directory, snapshotView } from './shares-api.ts'
 import { newComment, newShare, newSnapshot, share, shareList, snapshot, snapshotList } from './shares.ts'
 
@@ -76,7 +75,6 @@ export const chatActions = {
   getSnapshotOutput: { route: 'GET /api/snapshots/:id/outputs/:callId', scope: 'read', response: 'bytes' },
   getSnapshotImage: { route: 'GET /api/snapshots/:id/images/:seq/:index', scope: 'read', response: 'bytes' },
   findPeople: { route: 'GET /api/people', scope: 'read', response: directory },
-  searchChats: { route: 'GET /api/search', scope: 'read', response: searchResult },
   listProjects: { route: 'GET /api/projects', scope: 'read', response: projectList },
   addProject: {
     route: 'POST /api/projects',

@@ -1,7 +1,7 @@
 /** Search in all of a user's chats and in those shared with them. */
 import { z } from 'zod'
 import { sessionId } from '../base/ids.ts'
-import { author } from './shares.ts'
+import { author } from '../chat/shares.ts'
 
 /**
  * Kinds of hits: a chat's name, a user's message, an answer of the agent, a comment, a call (its

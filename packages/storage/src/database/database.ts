@@ -63,12 +63,12 @@ export async function openWriter<Schema>(
 
 /**
  * Open read-only. Waits up to `waitMs` for the writer to create the file with the schema of
- * `migrations`. Throws `StorageError`: cannot_open, newer_schema, not_migrated; or the signal's
+ * these migrations. Throws `StorageError`: cannot_open, newer_schema, not_migrated; or the signal's
  * reason.
  */
 export async function openReader<Schema>(
   path: string,
-  migrations: Migrations,
+  migrations: readonly string[],
   options: { waitMs?: number; signal?: AbortSignal } = {},
 ): Promise<OpenDatabase<Schema>> {
   const waitMs = options.waitMs ?? 30_000
@@ -90,13 +90,13 @@ export async function openReader<Schema>(
 /**
  * A connection if the file exists with every known migration. Undefined also for `isWithoutLog`.
  */
-function openIfReady(path: string, migrations: Migrations): SqliteFile | undefined {
+function openIfReady(path: string, migrations: readonly string[]): SqliteFile | undefined {
   if (!existsSync(path)) return undefined
   const file = openSqliteReader(path)
   try {
     const applied = appliedMigrations(file)
     refuseNewer(path, applied, migrations)
-    if (Object.keys(migrations).every((name) => applied.includes(name))) return file
+    if (migrations.every((name) => applied.includes(name))) return file
     file.close()
     return undefined
   } catch (error) {
@@ -110,7 +110,7 @@ async function migrate(path: string, file: SqliteFile, migrations: Migrations): 
   const lock = await waitForLock(`${path}.migrating`, 30_000)
   try {
     const applied = appliedMigrations(file)
-    refuseNewer(path, applied, migrations)
+    refuseNewer(path, applied, Object.keys(migrations))
     const missing = Object.keys(migrations).filter((name) => !applied.includes(name))
     if (missing.length === 0) return
     if (applied.length > 0) await copySqlite(file, `${path}.before-${missing.toSorted().at(-1)}`)
@@ -135,8 +135,8 @@ async function migrate(path: string, file: SqliteFile, migrations: Migrations): 
   }
 }
 
-function refuseNewer(path: string, applied: readonly string[], migrations: Migrations): void {
-  const unknown = applied.filter((name) => !Object.hasOwn(migrations, name))
+function refuseNewer(path: string, applied: readonly string[], migrations: readonly string[]): void {
+  const unknown = applied.filter((name) => !migrations.includes(name))
   if (unknown.length === 0) return
   throw new StorageError(
     'newer_schema',

@@ -28,5 +28,5 @@ export function openStoreReader<Schema>(
 ): Promise<OpenDatabase<Schema>> {
   return isPostgres(where)
     ? openPostgres({ url: where, schema: name }, migrations)
-    : openReader(where, migrations, options)
+    : openReader(where, Object.keys(migrations), options)
 }

@@ -1,25 +1,27 @@
-/** Threads of this package: programs in this folder, from the sources or as built. */
+/** Threads of this package: programs from the sources or as built. */
 import { Worker, workerData } from 'node:worker_threads'
 
 const isSource = import.meta.url.endsWith('.ts')
 
-/** `name`: of its file, without the ending. */
-export function threadFile(name: string): URL {
-  return new URL(`./${name}.${isSource ? 'ts' : 'js'}`, import.meta.url)
+/** `name`: of its file without the ending, in the folder of the module `from`. */
+export function threadFile(name: string, from: string): URL {
+  return new URL(`./${name}.${isSource ? 'ts' : 'js'}`, from)
 }
 
 interface ThreadData {
   path: string
+  /** Names of the migrations that the database must have. */
+  migrations: readonly string[]
   /** 1 once the thread has loaded what it needs, or is gone. */
   loaded: Int32Array
 }
 
 const loadedOf = new WeakMap<Worker, Int32Array>()
 
-/** A thread for the database at `path`. End it with `endThread`. */
-export function startThread(file: URL, path: string): Worker {
+/** A thread for the database at `path` with these migrations. End it with `endThread`. */
+export function startThread(file: URL, path: string, migrations: readonly string[] = []): Worker {
   const loaded = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  const data: ThreadData = { path, loaded }
+  const data: ThreadData = { path, migrations, loaded }
   const worker = new Worker(file, {
     workerData: data,
     execArgv: isSource ? ['--conditions=sandlot-source'] : [],
@@ -39,9 +41,9 @@ export async function endThread(worker: Worker): Promise<void> {
   await worker.terminate()
 }
 
-/** In a thread: the path of its database. */
-export function threadPath(): string {
-  return (workerData as ThreadData).path
+/** In a thread: its database. */
+export function threadDatabase(): Pick<ThreadData, 'path' | 'migrations'> {
+  return workerData as ThreadData
 }
 
 /** To be called in a thread when it has opened its database. */

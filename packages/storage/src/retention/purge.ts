@@ -4,15 +4,13 @@
  */
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import { type Kysely, sql } from 'kysely'
-import { dialectOf } from '../database/dialect.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
+import { searchIndexOf } from '../search/word-index.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 
 /** Sessions or frames per read. */
 const PAGE = 200
 const FRAME = /"frame":"([0-9a-f]+)"/g
-/** Index pages per step. */
-const INDEX_STEP = 64
 
 export async function purgePerson(
   db: Kysely<SessionsSchema>,
@@ -24,7 +22,7 @@ export async function purgePerson(
     for (const table of theirs) await trx.deleteFrom(table).where('user_id', '=', userId).execute()
   })
   await removeUnusedFrames(db, commits)
-  if (dialectOf(db) === 'sqlite') await forgetWords(commits)
+  await searchIndexOf(db).forgetRemoved(commits)
 }
 
 /** A frame contains the instructions of the request's user. */
@@ -61,19 +59,4 @@ async function removeUnusedFrames(
         .where('hash', 'in', left.slice(from, from + PAGE))
         .execute(),
     )
-}
-
-/** Removed words stay in SQLite's index until it is merged. */
-async function forgetWords(commits: GroupCommit<SessionsSchema>): Promise<void> {
-  const changes = async (from: Kysely<SessionsSchema>): Promise<number> =>
-    (await sql<{ n: number }>`select total_changes() as n`.execute(from)).rows[0]?.n ?? 0
-  for (let step = -INDEX_STEP; ; step = INDEX_STEP) {
-    await pauseWhenDue()
-    const done = await commits.run(async (trx) => {
-      const before = await changes(trx)
-      await sql`insert into search_words (search_words, rank) values ('merge', ${step})`.execute(trx)
-      return (await changes(trx)) - before < 2
-    })
-    if (done && step > 0) return
-  }
 }

@@ -1,8 +1,12 @@
 /** The word index on SQLite. All SQL of FTS5 is in this file. */
-import { type Transaction, sql } from 'kysely'
+import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
+import { type Kysely, type Transaction, sql } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import type { SearchIndex } from './table.ts'
 import type { Term } from './text.ts'
+
+/** Index pages per step of a merge. */
+const MERGE_PAGES = 64
 
 export const fts5: SearchIndex = {
   // The row's own number.
@@ -49,6 +53,21 @@ export const fts5: SearchIndex = {
       ...scopes.map((words) => `scope : (${words.map((word) => `"${word}"`).join(' OR ')})`),
     ].join(' AND ')
     return sql`search_words match ${match}`
+  },
+
+  /** Removed words stay in the index until it is merged. */
+  async forgetRemoved(commits) {
+    const changes = async (from: Kysely<SessionsSchema>): Promise<number> =>
+      (await sql<{ n: number }>`select total_changes() as n`.execute(from)).rows[0]?.n ?? 0
+    for (let step = -MERGE_PAGES; ; step = MERGE_PAGES) {
+      await pauseWhenDue()
+      const done = await commits.run(async (trx) => {
+        const before = await changes(trx)
+        await sql`insert into search_words (search_words, rank) values ('merge', ${step})`.execute(trx)
+        return (await changes(trx)) - before < 2
+      })
+      if (done && step > 0) return
+    }
   },
 
   isOneOf: (column, values) => sql`${column} in (select value from json_each(${JSON.stringify(values)}))`,

@@ -1,5 +1,5 @@
 /** Adds texts to the search index in the transaction that stores them, and removes them. */
-import { SEARCH_KINDS } from '@sandlot/shared/chat/search'
+import { SEARCH_KINDS } from '@sandlot/shared/search/search'
 import { type SessionEvent, metaOf, seqOf } from '@sandlot/shared/chat/events'
 import type { Kysely, Transaction } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'

@@ -6,12 +6,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Worker } from 'node:worker_threads'
 import { FairQueue } from '@sandlot/shared/async/fair-queue'
-import type { SearchQuery } from '@sandlot/shared/chat/search'
+import type { SearchQuery } from '@sandlot/shared/search/search'
 import { type ErrorCode, SandlotError } from '@sandlot/shared/base/errors'
 import type { ReaderOf } from '../shares/shares.ts'
 import { StorageError, type StorageErrorCode } from '../storage-error.ts'
-import type { FoundTexts } from '../search/search.ts'
-import { endThread, startThread, threadFile } from './thread.ts'
+import type { FoundTexts } from './search.ts'
+import { endThread, startThread, threadFile } from '../database/thread.ts'
 
 export interface SearchAsked {
   who: ReaderOf
@@ -29,6 +29,7 @@ const MOST_WAITING = 32
 
 export class SearchThread {
   readonly #path: string
+  readonly #migrations: readonly string[]
   readonly #file: URL
   readonly #turns = new FairQueue(1)
   /** The thread is shared: it begins outside of any request's context. */
@@ -37,8 +38,13 @@ export class SearchThread {
   #closed = false
 
   /** `file`: the program of the thread. Tests let it fail. */
-  constructor(path: string, file = threadFile('search-worker')) {
+  constructor(
+    path: string,
+    migrations: readonly string[],
+    file = threadFile('search-worker', import.meta.url),
+  ) {
     this.#path = path
+    this.#migrations = migrations
     this.#file = file
   }
 
@@ -84,7 +90,7 @@ export class SearchThread {
   }
 
   #start(): Worker {
-    const worker = startThread(this.#file, this.#path)
+    const worker = startThread(this.#file, this.#path, this.#migrations)
     const forget = (): void => {
       if (this.#worker === worker) this.#worker = undefined
     }

@@ -4,16 +4,15 @@ import { SandlotError } from '@sandlot/shared/base/errors'
 import { openReader } from '../database/database.ts'
 import { asStorageError, loadSqlite } from '../database/sqlite-file.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
-import { sessionsMigrations } from './migrations.ts'
 import { StorageError } from '../storage-error.ts'
-import { threadLoaded, threadPath } from './thread.ts'
-import { searchTexts } from '../search/search.ts'
+import { threadDatabase, threadLoaded } from '../database/thread.ts'
+import { searchTexts } from './search.ts'
 import type { SearchAnswer, SearchAsked } from './search-thread.ts'
 
-const path = threadPath()
+const { path, migrations } = threadDatabase()
 loadSqlite()
 threadLoaded()
-const open = () => openReader<SessionsSchema>(path, sessionsMigrations, { waitMs: 0 })
+const open = () => openReader<SessionsSchema>(path, migrations, { waitMs: 0 })
 /** Undefined until it was opened; one search runs at a time. */
 let file: Awaited<ReturnType<typeof open>> | undefined
 

@@ -6,7 +6,7 @@ import {
   type SearchHit,
   type SearchKind,
   type SearchQuery,
-} from '@sandlot/shared/chat/search'
+} from '@sandlot/shared/search/search'
 import { metaOf } from '@sandlot/shared/chat/events'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { readableEvent } from '../tables/rows.ts'

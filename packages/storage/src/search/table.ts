@@ -7,8 +7,9 @@
  * Earlier ones, copies and handed-over chats are indexed later in small slices.
  */
 import { createHash } from 'node:crypto'
-import type { SearchKind } from '@sandlot/shared/chat/search'
+import type { SearchKind } from '@sandlot/shared/search/search'
 import type { Kysely, RawBuilder, Transaction } from 'kysely'
+import type { GroupCommit } from '../database/group-commit.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import type { Term } from './text.ts'
 
@@ -62,6 +63,8 @@ export interface SearchIndex {
   add(trx: Transaction<SessionsSchema>, texts: readonly IndexedText[]): Promise<void>
   /** All terms, and one word of each scope. */
   matches(terms: readonly Term[], scopes: readonly (readonly string[])[]): RawBuilder<unknown>
+  /** Erases words of removed texts, in short transactions. */
+  forgetRemoved(commits: GroupCommit<SessionsSchema>): Promise<void>
   /** Any number of values. */
   isOneOf(column: RawBuilder<unknown>, values: readonly string[]): RawBuilder<unknown>
 }

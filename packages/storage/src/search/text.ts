@@ -3,7 +3,7 @@
  * matches. Independent of the index's database.
  */
 import { stripVTControlCharacters } from 'node:util'
-import type { SearchKind, SnippetPart } from '@sandlot/shared/chat/search'
+import type { SearchKind, SnippetPart } from '@sandlot/shared/search/search'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf, textOf } from '@sandlot/shared/chat/events'
 import { WITHOUT_WORDS } from '@sandlot/shared/chat/images'
 

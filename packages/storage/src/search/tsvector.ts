@@ -52,6 +52,9 @@ export const tsvector: SearchIndex = {
     return sql`search_words.words @@ ${query}::tsquery`
   },
 
+  /** Its rows are removed with the texts. */
+  forgetRemoved: () => Promise.resolve(),
+
   isOneOf: (column, values) => sql`${column} = any(${values}::text[])`,
 }
 

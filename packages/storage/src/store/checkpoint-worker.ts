@@ -1,13 +1,13 @@
 /** Moves pages of an SQLite log into its database on a thread, with its own handle. */
 import { hasCode } from '@sandlot/shared/base/errors'
 import { openSqliteAgain } from '../database/sqlite-file.ts'
-import { threadLoaded, threadPath } from './thread.ts'
+import { threadDatabase, threadLoaded } from '../database/thread.ts'
 
 const INTERVAL_MS = 1_000
 /** Fewer pages of the log (4 KiB each) do not justify the two syncs of a checkpoint. */
 const FEW_PAGES = 250
 
-const file = openSqliteAgain(threadPath())
+const file = openSqliteAgain(threadDatabase().path)
 threadLoaded()
 
 setInterval(() => {

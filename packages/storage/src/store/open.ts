@@ -25,8 +25,8 @@ import { storedSecrets } from '../people/secrets.ts'
 import { shareReads, storedShares } from '../shares/shares.ts'
 import type { SessionReader, SessionStore } from '../sessions/store.ts'
 import { chatReads, storedChats } from '../shares/chats.ts'
-import { endThread, startThread, threadFile } from './thread.ts'
-import { SearchThread } from './search-thread.ts'
+import { endThread, startThread, threadFile } from '../database/thread.ts'
+import { SearchThread } from '../search/search-thread.ts'
 import { LateIndexing } from '../search/late-indexing.ts'
 import { usageReads } from '../usage/usage-sums.ts'
 import { sessionWrites } from '../sessions/writes.ts'
@@ -122,7 +122,7 @@ export async function openSessionReader(
 ): Promise<SessionReader> {
   const database = await openStoreReader<SessionsSchema>(where, 'sessions', sessionsMigrations, options)
   const { db, health, close } = database
-  const thread = isPostgres(where) ? undefined : new SearchThread(where)
+  const thread = isPostgres(where) ? undefined : new SearchThread(where, Object.keys(sessionsMigrations))
   return withTypedFailures(health, {
     ...sessionReads(db),
     ...(thread && { search: (who, query) => thread.search(who, query) }),
@@ -159,7 +159,7 @@ async function startCheckpoints<Schema>(db: Kysely<Schema>, path: string) {
   return {
     written(): void {
       if (++commits !== FEW_COMMITS) return
-      worker = startThread(threadFile('checkpoint-worker'), path)
+      worker = startThread(threadFile('checkpoint-worker', import.meta.url), path)
       // It ended with a failed sync. The store's own next sync tells whether the disk is lost.
       worker.on('error', () => undefined).unref()
     },

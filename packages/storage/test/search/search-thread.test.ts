@@ -5,18 +5,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import { searchQuery } from '@sandlot/shared/chat/search'
+import { searchQuery } from '@sandlot/shared/search/search'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openSqliteWriter } from '../../src/database/sqlite-file.ts'
-import { SearchThread } from '../../src/store/search-thread.ts'
+import { SearchThread } from '../../src/search/search-thread.ts'
 import { openSessionReader, openSessionStore } from '../../src/store/open.ts'
+import { sessionsMigrations } from '../../src/store/migrations.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
 
 const ann = { id: 'ann' }
 const query = searchQuery.parse({ q: 'needle' })
-const WORKER = pathToFileURL(join(import.meta.dirname, '../../src/store/search-worker.ts')).href
+const WORKER = pathToFileURL(join(import.meta.dirname, '../../src/search/search-worker.ts')).href
 const interrupted = { name: 'SandlotError', code: 'not_ready' }
 
 let folder: string
@@ -51,7 +52,11 @@ Atomics.notify(data.loaded, 0)`
 const programmed = (script: string): SearchThread => {
   const own = script.replace('{worker}', WORKER).replaceAll('{flag}', join(folder, 'flag'))
   const text = `${LOADED}\n${own}`
-  return new SearchThread(path, new URL(`data:text/javascript,${encodeURIComponent(text)}`))
+  return new SearchThread(
+    path,
+    Object.keys(sessionsMigrations),
+    new URL(`data:text/javascript,${encodeURIComponent(text)}`),
+  )
 }
 
 test.each([

@@ -3,7 +3,7 @@
  * see.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { searchQuery } from '@sandlot/shared/chat/search'
+import { searchQuery } from '@sandlot/shared/search/search'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { type SessionEvent, makeSandlotEvent, seqOf } from '@sandlot/shared/chat/events'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'

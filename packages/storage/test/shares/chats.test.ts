@@ -1,6 +1,6 @@
 /** Users' own marks on chats. */
 import { type Project, newProject } from '@sandlot/shared/chat/chats'
-import { searchQuery } from '@sandlot/shared/chat/search'
+import { searchQuery } from '@sandlot/shared/search/search'
 import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openSessionStore } from '../../src/store/open.ts'

@@ -1,4 +1,4 @@
-import type { SearchHit, SearchKind } from '@sandlot/shared/chat/search'
+import type { SearchHit, SearchKind } from '@sandlot/shared/search/search'
 import {
   Bot,
   type LucideIcon,

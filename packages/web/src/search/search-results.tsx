@@ -1,7 +1,7 @@
-/** Search hits in chats, and the filters on them. */
-import { BY_AGENT, SEARCH_KINDS, type SearchKind } from '@sandlot/shared/chat/search'
+/** The search field, hits in chats, and the filters on them. */
+import { BY_AGENT, MAX_SEARCH_CHARS, SEARCH_KINDS, type SearchKind } from '@sandlot/shared/search/search'
 import type { Author } from '@sandlot/shared/chat/shares'
-import { SlidersHorizontal } from 'lucide-react'
+import { Search, SlidersHorizontal } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useChat, useChatState } from '../state/chat-context.ts'
 import { cn } from '../lib/cn.ts'
@@ -10,6 +10,38 @@ import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { SearchHits } from './search-hits.tsx'
 import { type SearchFilters, useSearch } from './use-search.ts'
+
+export function SearchBox({ wanted, onWanted }: { wanted: string; onWanted: (wanted: string) => void }) {
+  return (
+    <search className="relative px-2.5 pb-1">
+      <Search
+        className="pointer-events-none absolute top-2.5 left-5 size-4 text-faint pointer-coarse:top-3.5"
+        aria-hidden
+      />
+      <input
+        dir="auto"
+        type="search"
+        aria-label="Search your chats"
+        placeholder="Search chats"
+        value={wanted}
+        maxLength={MAX_SEARCH_CHARS}
+        autoComplete="off"
+        onChange={(event) => onWanted(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Escape') return
+          // Not Stop: with nothing searched for, Escape leaves the field.
+          event.preventDefault()
+          if (wanted === '') return event.currentTarget.blur()
+          // Nor the drawer’s end.
+          event.stopPropagation()
+          event.nativeEvent.stopImmediatePropagation()
+          onWanted('')
+        }}
+        className="h-9 w-full rounded-lg bg-transparent pr-2.5 pl-9.5 text-sm placeholder:text-faint hover:bg-hover focus:bg-hover pointer-coarse:h-11"
+      />
+    </search>
+  )
+}
 
 /** Search hits in chats. `onNothing`: called with whether there are none. */
 export function SearchResults(props: {

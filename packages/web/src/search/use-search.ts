@@ -1,4 +1,9 @@
-import { type SearchHit, type SearchKind, type SearchResult, searchResult } from '@sandlot/shared/chat/search'
+import {
+  type SearchHit,
+  type SearchKind,
+  type SearchResult,
+  searchResult,
+} from '@sandlot/shared/search/search'
 import { MAX_TITLE_CHARS, type SessionSummary } from '@sandlot/shared/chat/frames'
 import { call, findSessions } from '../net/http.ts'
 import { type Pages, usePages } from '../lib/use-pages.ts'

@@ -1,5 +1,4 @@
-import { MAX_SEARCH_CHARS } from '@sandlot/shared/chat/search'
-import { Search, Settings, SquarePen } from 'lucide-react'
+import { Settings, SquarePen } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { useChat, useChatState } from '../state/chat-context.ts'
@@ -13,8 +12,8 @@ import { LogoMark } from '../ui/logo.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { ChatList } from './chat-list.tsx'
 import { beginIn, useChatListState } from '../state/chat-list-state.ts'
-import { SearchResults } from './search-results.tsx'
-import { useNamed } from './use-search.ts'
+import { SearchBox, SearchResults } from '../search/search-results.tsx'
+import { useNamed } from '../search/use-search.ts'
 
 /**
  * Brand, new chat, the list of sessions, and the person. `onPick`: something was chosen; a drawer
@@ -97,38 +96,6 @@ function NewChatLink({ onPick }: { onPick: () => void }) {
         </span>
       </Link>
     </div>
-  )
-}
-
-function SearchBox({ wanted, onWanted }: { wanted: string; onWanted: (wanted: string) => void }) {
-  return (
-    <search className="relative px-2.5 pb-1">
-      <Search
-        className="pointer-events-none absolute top-2.5 left-5 size-4 text-faint pointer-coarse:top-3.5"
-        aria-hidden
-      />
-      <input
-        dir="auto"
-        type="search"
-        aria-label="Search your chats"
-        placeholder="Search chats"
-        value={wanted}
-        maxLength={MAX_SEARCH_CHARS}
-        autoComplete="off"
-        onChange={(event) => onWanted(event.target.value)}
-        onKeyDown={(event) => {
-          if (event.key !== 'Escape') return
-          // Not Stop: with nothing searched for, Escape leaves the field.
-          event.preventDefault()
-          if (wanted === '') return event.currentTarget.blur()
-          // Nor the drawer’s end.
-          event.stopPropagation()
-          event.nativeEvent.stopImmediatePropagation()
-          onWanted('')
-        }}
-        className="h-9 w-full rounded-lg bg-transparent pr-2.5 pl-9.5 text-sm placeholder:text-faint hover:bg-hover focus:bg-hover pointer-coarse:h-11"
-      />
-    </search>
   )
 }
 
