@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { BlockList } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
-import { ConfigError, readConfig, settingRows, settingSchema } from '@sandlot/shared/config'
+import { ConfigError, originUrl, readConfig, settingRows, settingSchema } from '@sandlot/shared/config'
 import { settingNames } from '@sandlot/shared/config/settings'
 import type { Environment } from '@sandlot/shared/config'
 import { readKeysFolder } from '@sandlot/shared/node/secret-file'
@@ -15,10 +15,6 @@ import { trustedProxies, trustedProxyNames } from './auth/trusted-proxies.ts'
 import type { MailSettings } from './notifications/mail.ts'
 
 const readText = (path: string): string => readFileSync(path, 'utf8')
-
-const httpUrl = z
-  .url({ protocol: /^https?$/, error: 'must be an http(s) address like https://chat.example.org' })
-  .transform((url) => new URL(url).origin)
 
 /** The mail server: host, port and sign-in; the default port may be left out. */
 const smtpUrl = z
@@ -80,8 +76,7 @@ const list = z
 
 /** Values with a form of their own, beyond what a row of the settings says. */
 const variables = settingSchema('service').extend({
-  SANDLOT_PUBLIC_URL: httpUrl.optional(),
-  SANDLOT_ALLOWED_ORIGINS: list.pipe(z.array(httpUrl)),
+  SANDLOT_ALLOWED_ORIGINS: list.pipe(z.array(originUrl)),
   SANDLOT_TRUSTED_PROXIES: trustedProxyNames,
   SANDLOT_OIDC: z
     .string()

@@ -32,6 +32,15 @@ export function wholeNumber(min: number, max: number): z.ZodType<number, string>
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
 }
 
+/** The address of a site: no path, and no user, question mark or hash. Read as its origin. */
+export const originUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an address like https://chat.example.org', abort: true })
+  .refine((text) => {
+    const { origin, href } = new URL(text)
+    return href === `${origin}/`
+  }, 'must end after the host and the port: Sandlot is at the root of its host')
+  .transform((text) => new URL(text).origin)
+
 /** `true`/`false`, `1`/`0`, `yes`/`no`, `on`/`off` in any case. */
 const flag = z.stringbool()
 
@@ -41,6 +50,8 @@ function zodOf(schema: SettingSchema): z.ZodType<unknown, string> {
       return schema.pattern === undefined ? z.string() : z.string().regex(schema.pattern, schema.error)
     case 'url':
       return z.url({ protocol: schema.protocol, error: schema.error })
+    case 'origin':
+      return originUrl
     case 'whole': {
       const { from, to, or } = schema
       const number = wholeNumber(from, to)

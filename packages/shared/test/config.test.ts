@@ -72,6 +72,7 @@ describe('configuration', () => {
     ['SANDLOT_SANDBOX_CPUS', 'two', /must be a number like 2 or 0\.5/],
     ['SANDLOT_MAX_COST', '0,5', /must be a number like 5 or 0\.50/],
     ['SANDLOT_PUBLIC_URL', 'chat.example.org', /must be an address like https:/],
+    ['SANDLOT_PUBLIC_URL', 'https://example.org/sandlot', /at the root of its host/],
     ['SANDLOT_REPLICA', 'A', /must be lower-case/],
     ['SANDLOT_SANDBOX_NETWORK', 'all', /SANDLOT_SANDBOX_NETWORK: .*none \| egress; what commands may reach/],
   ])('%s=%s is refused with what it may be', (name, value, problem) =>

@@ -10,6 +10,8 @@ export type ProcessName = (typeof PROCESSES)[number]
 export type SettingSchema =
   | { kind: 'text'; pattern?: RegExp; error?: string }
   | { kind: 'url'; protocol: RegExp; error: string }
+  /** The address of a site; its path can only be `/`. */
+  | { kind: 'origin' }
   /** In decimal digits; `or`: a word instead. */
   | { kind: 'whole'; from: number; to: number; or?: string }
   | { kind: 'decimal'; example: string; from: number; to: number }
@@ -61,6 +63,7 @@ export function internal<Row extends Setting>(row: Row): Row & { internal: true 
 }
 
 export const TEXT = { kind: 'text' } as const
+export const ORIGIN = { kind: 'origin' } as const
 export const FLAG = { kind: 'flag' } as const
 
 export function matching(pattern: RegExp, error: string): { kind: 'text'; pattern: RegExp; error: string } {

@@ -6,6 +6,7 @@ import {
   internal,
   launcher,
   matching,
+  ORIGIN,
   PROCESSES,
   readBy,
   secret,
@@ -53,10 +54,7 @@ export const DEPLOYMENT_SETTINGS = {
     'service',
     'backup',
   )('folder with the keys, the same on every host (default: $SANDLOT_DATA/keys; docs/postgresql.md)', TEXT),
-  SANDLOT_PUBLIC_URL: servers(
-    'public address, behind a reverse proxy',
-    url(/^https?$/, 'must be an address like https://chat.example.org'),
-  ),
+  SANDLOT_PUBLIC_URL: servers('public address, behind a reverse proxy', ORIGIN),
   SANDLOT_BACKUP_PASSPHRASE: secret(
     scheduler(
       'seals keys and settings in a backup; at least 8 characters, best from a file (SANDLOT_BACKUP_PASSPHRASE_FILE)',
