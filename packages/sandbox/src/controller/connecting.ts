@@ -68,15 +68,15 @@ export interface StartStep {
   about: string
 }
 
-/** A stream to a sandbox. */
+/** A stream to a sandbox, with its egress open. */
 export interface Connection {
   sandbox: ConnectedSandbox
   profile: SandboxProfile
+  /** False: no command may be started before its proof. */
+  isProved: boolean
 }
 
-/**
- * Opens streams to users' sandboxes. A sandbox it resolves with is proved and has its egress open.
- */
+/** Opens streams to users' sandboxes. */
 export class Connecting {
   readonly #context: ConnectingContext
   readonly #startMs: number
@@ -118,13 +118,18 @@ export class Connecting {
     }
   }
 
-  /** To this running container of a claimed slot. Rejects with a `SandboxError`. */
+  /**
+   * To this running container of a claimed slot. Where each has a proof of its own, it is left to
+   * the next call: thirty at once would delay the streams by seconds. Rejects with a
+   * `SandboxError`.
+   */
   async reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<Connection> {
     const { backend, closing } = this.#context
     if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} is not claimed.`)
     checkOwner([container], slot, this.#context)
     const opened = await open(container, backend, closing)
-    return this.#admitted(slot.userId, await this.#handshake(slot, opened, epoch, closing))
+    const isProvedLater = backend.inventory.unreachable !== undefined
+    return this.#admitted(slot.userId, await this.#handshake(slot, opened, epoch, closing), isProvedLater)
   }
 
   #took(userId: string, step: StartStep['step'], about: string): void {
@@ -139,7 +144,7 @@ export class Connecting {
     if (profile !== profileFor(undefined)) return undefined
     const sandbox = (await pool.take(userId))?.sandbox
     if (sandbox !== undefined) this.#took(userId, 'pool', sandbox.id.slice(0, 12))
-    return sandbox && { sandbox, profile }
+    return sandbox && { sandbox, profile, isProved: true }
   }
 
   /** The start's own time limit begins when it leaves the queue. */
@@ -197,19 +202,20 @@ export class Connecting {
       userId === undefined ? undefined : context.newerEpoch?.(userId, current)
     const profile = context.profileFor?.(userId) ?? 'default'
     const connection = { stateKey, epoch, newerEpoch, signal, disk, profile }
-    return { sandbox: await connectOpened(slot, opened, context, connection), profile: opened.profile }
+    const sandbox = await connectOpened(slot, opened, context, connection)
+    return { sandbox, profile: opened.profile, isProved: false }
   }
 
-  async #admitted(userId: string, connection: Connection): Promise<Connection> {
-    const { sandbox, profile } = connection
+  async #admitted(userId: string, connection: Connection, isProvedLater = false): Promise<Connection> {
+    const { sandbox, profile, isProved } = connection
     try {
       this.#took(userId, 'hello', `protocol ${PROTOCOL_VERSION}, boot ${sandbox.bootId.slice(0, 8)}`)
-      await this.#context.prove(sandbox, profile)
-      this.#took(userId, 'proof', profile)
+      if (!isProved && !isProvedLater) await this.#context.prove(sandbox, profile)
+      if (!isProvedLater) this.#took(userId, 'proof', profile)
       const egress = this.#context.egress?.forUser(userId)
       if (egress) await sandbox.openEgress(egress)
       if (egress) this.#took(userId, 'network', '')
-      return connection
+      return { ...connection, isProved: !isProvedLater }
     } catch (error) {
       await sandbox.close()
       throw error

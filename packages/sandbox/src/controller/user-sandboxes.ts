@@ -67,6 +67,11 @@ export class UserSandboxes {
         async (): Promise<ConnectedSandbox> =>
           this.#live.get(userId)?.sandbox ?? (await this.#connect(userId)),
       )
+      .then((sandbox) => {
+        // Without the lock, which the stop of an unsafe one takes.
+        const opened = this.#live.get(userId)
+        return opened?.sandbox === sandbox ? this.#proved(userId, opened) : sandbox
+      })
       .finally(() => this.#joining.delete(userId))
     this.#joining.set(userId, started)
     return started
@@ -217,17 +222,20 @@ export class UserSandboxes {
 
   /**
    * One that no longer holds what it promises is stopped, with its commands. One whose proof could
-   * not be made is proved later, since the cause may be a command in it, or a name server.
+   * not be made again is proved later, since the cause may be a command in it, or a name server.
    */
-  async #proved(userId: string, { sandbox, profile }: UserSandbox): Promise<ConnectedSandbox> {
+  async #proved(userId: string, current: UserSandbox): Promise<ConnectedSandbox> {
     const { closing, log, prove } = this.#context
+    const { sandbox, profile, isProved } = current
     try {
-      await prove(sandbox, profile, true)
+      await prove(sandbox, profile, isProved)
+      current.isProved = true
     } catch (error) {
       if (isUnsafe(error)) {
         await this.#stopIf(userId, () => this.#live.get(userId)?.sandbox.bootId === sandbox.bootId)
         throw error
       }
+      if (!isProved) throw error
       if (!closing.aborted) log('a sandbox could not be proved again', { userId, error })
     }
     return sandbox
@@ -258,7 +266,8 @@ export class UserSandboxes {
   async #admit(userId: string, opening: Promise<Connection>): Promise<ConnectedSandbox> {
     const { closing, owns } = this.#context
     const begunAt = performance.now()
-    const { sandbox, profile } = await opening
+    const connection = await opening
+    const { sandbox } = connection
     // `disconnectAll` or `release` has run already.
     const isLate = closing.aborted
       ? new SandboxError('cancelled', 'The controller is closing.')
@@ -269,7 +278,7 @@ export class UserSandboxes {
       await sandbox.close()
       throw isLate
     }
-    this.#live.set(userId, { sandbox, profile, askedAt: performance.now() })
+    this.#live.set(userId, { ...connection, askedAt: performance.now() })
     this.#changedAt.set(userId, performance.now())
     void sandbox.closed.then((why) => this.#onDrop(userId, sandbox, why))
     return sandbox

@@ -1,5 +1,5 @@
 /** Streams of users' sandboxes, over real sbxd processes. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { SandboxError } from '../../src/errors.ts'
 import { createGate, createKeyedLock, type KeyedLock } from '../../../shared/src/async/keyed-lock.ts'
@@ -116,6 +116,54 @@ test('one whose repeated proof cannot be made runs on, and calls reach it', asyn
   expect(logged).toEqual(Array.from({ length: 3 }, () => 'a sandbox could not be proved again'))
   expect(await states()).toEqual(['running'])
 }, 60_000)
+
+describe('after another controller, where each sandbox has a proof of its own', () => {
+  const reattach = async (): Promise<void> => {
+    await userSandboxes.join('bob')
+    await userSandboxes.release('bob')
+    Object.assign(fixture.engine.backend.inventory, { unreachable: async () => [] })
+    const slot = await fixture.ledger.find('bob')
+    const [container] = await fixture.engine.backend.list({})
+    if (slot === undefined || container === undefined) throw new Error('no sandbox')
+    await userSandboxes.reattach(slot, container, await fixture.ledger.nextEpoch(), performance.now())
+    expect(userSandboxes.isConnected('bob')).toBe(true)
+  }
+  const asked: unknown[] = []
+  beforeEach(() => {
+    asked.length = 0
+    prove = async (_sandbox, _profile, isAgain) => void asked.push(isAgain ?? false)
+  })
+
+  test('it is proved whole before the next command, and from then on again', async () => {
+    await reattach()
+    asked.length = 0
+    await userSandboxes.join('bob')
+    expect(asked).toEqual([false])
+    await userSandboxes.join('bob')
+    expect(asked).toEqual([false, true])
+  }, 60_000)
+
+  test('one in which commands run is proved by the same round', async () => {
+    await reattach()
+    const { sandbox } = userSandboxes.liveSandboxes()[0] ?? {}
+    await sandbox?.run({ id: 'c'.repeat(32), command: 'sleep 60' })
+    asked.length = 0
+    await userSandboxes.proveBusy()
+    expect(asked).toEqual([false])
+  }, 60_000)
+
+  test('no command runs before a proof that could be made', async () => {
+    await reattach()
+    const failure = new SandboxError('timeout', 'The proof did not finish.')
+    prove = () => Promise.reject(failure)
+    for (const _try of [1, 2]) await expect(userSandboxes.join('bob')).rejects.toBe(failure)
+    prove = async () => {}
+    await userSandboxes.join('bob')
+    prove = () => Promise.reject(UNSAFE)
+    await expect(userSandboxes.join('bob')).rejects.toBe(UNSAFE)
+    expect(await states()).not.toContain('running')
+  }, 60_000)
+})
 
 test('a late failure of a proof does not stop the sandbox that has replaced that one', async () => {
   await userSandboxes.join('bob')
