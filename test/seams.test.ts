@@ -47,9 +47,7 @@ const EXCEPTIONS: Record<string, Record<string, string>> = {
     AuditRow: ROW,
     Effects: RECORD,
     ReplicaRows: STORE,
-    SessionReader: STORE,
-    SessionRecords: STORE,
-    SessionStore: STORE,
+    SessionStore: ROOT,
     SessionsSchema: TABLES,
   },
 }

@@ -104,7 +104,7 @@ describe('POST /api/chat', () => {
 
     const sessionId = new URL(ada.page.url()).pathname.split('/').at(-1) ?? ''
     const reader = await openSessionReader(join(demo().sandlot.data, 'sessions.db'))
-    const events = await reader.readEvents(sessionId)
+    const events = await reader.log.read(sessionId)
     await reader.close()
     const turns = events.flatMap((event) => {
       const happened = metaOf(event).event

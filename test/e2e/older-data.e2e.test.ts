@@ -66,7 +66,7 @@ test.for(['746e6ed', '0c626b5e'])('of %s', async (commit, { skip }) => {
   expect(sessions).toHaveLength(2)
   const texts = async (): Promise<string> => {
     const reader = await openSessionReader(join(data, 'sessions.db'))
-    const events = await Promise.all(sessions.map(({ sessionId }) => reader.readEvents(sessionId)))
+    const events = await Promise.all(sessions.map(({ sessionId }) => reader.log.read(sessionId)))
     await reader.close()
     return JSON.stringify(events.flat().filter((event) => metaOf(event).event?.type !== 'prompt_started'))
   }

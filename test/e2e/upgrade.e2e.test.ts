@@ -142,7 +142,7 @@ test('an approval that is open outlives a restore of its backup, a kill of the a
     expect((await backend.list({})).map(({ state }) => state)).toEqual(['stopped'])
     await backend.inventory.close()
     const reader = await openSessionReader(join(data, 'restored', 'sessions.db'))
-    const events = await reader.readEvents(new URL(ada.page.url()).pathname.split('/').at(-1) ?? '')
+    const events = await reader.log.read(new URL(ada.page.url()).pathname.split('/').at(-1) ?? '')
     await reader.close()
     const last = events.map((event) => metaOf(event).event?.type).filter((type) => type !== undefined)
     expect(last.at(-1)).toBe('prompt_ended')

@@ -143,9 +143,9 @@ test('I09 nothing that the agent, the gate and the store keep to themselves is i
   expect(gate.log()).toContain('"msg":"created"')
   await folder.killAll()
   const store = await openSessionStore(join(folder.path, 'sessions.db'))
-  const [session] = await store.listSessions('u_bob')
-  expect(JSON.stringify(await store.readEvents(session?.id ?? ''))).toContain(said.message)
-  expect(await store.secrets.names('u_bob')).toMatchObject([{ name: 'TOKEN' }])
+  const [session] = await store.sessions.list('u_bob')
+  expect(JSON.stringify(await store.log.read(session?.id ?? ''))).toContain(said.message)
+  expect(await store.people.secrets.names('u_bob')).toMatchObject([{ name: 'TOKEN' }])
   await store.close()
   const logs = `${agent.stdout}${agent.stderr}${gate.log()}`
   expect(logs).toContain('tool_invocation_success')

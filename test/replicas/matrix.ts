@@ -348,7 +348,7 @@ export async function answer(person: Client, service: number, said: Said): Promi
 async function hasEnded(database: string, sessionId: string): Promise<true | undefined> {
   const reader = await openSessionReader(database)
   try {
-    const types = (await reader.readEvents(sessionId)).map((event) => sandlotEventOf(event)?.type)
+    const types = (await reader.log.read(sessionId)).map((event) => sandlotEventOf(event)?.type)
     return types.includes('prompt_ended') || undefined
   } finally {
     await reader.close()
@@ -363,7 +363,7 @@ export async function checkLog(
 ): Promise<string | undefined> {
   const reader = await openSessionReader(database)
   try {
-    const log = await reader.readEvents(said.sessionId)
+    const log = await reader.log.read(said.sessionId)
     expect(log.map(seqOf)).toEqual(log.map((_, place) => place + 1))
     if (loses !== true) for (const [seq, event] of said.events) expect(log[seq - 1]).toEqual(event)
     const of = (type: string): SessionEvent[] => log.filter((event) => sandlotEventOf(event)?.type === type)

@@ -125,8 +125,9 @@ export async function openOurs(baseUrl: string, wire: WireName = 'chat'): Promis
     async sessionOf(model, log) {
       const { store, manager } = await coreOf(model, 'echo')
       const id = newId('s')
-      await store.createSession({ id, userId: 'u_ada', cwd: '/workspace', mode: 'yolo', at: 1 })
-      for (let from = 0; from < log.length; from += 500) await store.append(id, log.slice(from, from + 500))
+      await store.sessions.create({ id, userId: 'u_ada', cwd: '/workspace', mode: 'yolo', at: 1 })
+      for (let from = 0; from < log.length; from += 500)
+        await store.log.append(id, log.slice(from, from + 500))
       return manager.get('u_ada', id)
     },
     async prompt(session) {

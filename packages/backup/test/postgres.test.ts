@@ -91,11 +91,11 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
 
     const store = await openSessionStore(url)
     const accounts = await openAccounts(url, { secret: 's'.repeat(32), publicUrl: 'http://127.0.0.1' })
-    await store.createSession({ id: 'busy', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 0 })
+    await store.sessions.create({ id: 'busy', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 0 })
     let written = 0
     const stop = new AbortController()
     const writer = (async () => {
-      while (!stop.signal.aborted) await store.append('busy', [message(`line ${(written += 1)}`)])
+      while (!stop.signal.aborted) await store.log.append('busy', [message(`line ${(written += 1)}`)])
     })()
     await expect.poll(() => written).toBeGreaterThan(5)
     const { file, at } = await backup(original.path, url)
@@ -116,7 +116,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     expect(await problem(restore(file, join(folder, 'second'), empty))).toBe('not_empty')
 
     const reader = await openSessionReader(empty)
-    const lines = (await reader.readEvents('busy')).flatMap((event) =>
+    const lines = (await reader.log.read('busy')).flatMap((event) =>
       event.sessionUpdate === 'agent_message_chunk' ? [textOf(event)] : [],
     )
     // Without a gap, and not those of later.
@@ -127,7 +127,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     provider.add(textAnswer('After the restore.'))
     await restored.listening({ ...environment, DATABASE_URL: empty })
     const answers = async () =>
-      (await reader.readEvents(sessionId)).flatMap((event) =>
+      (await reader.log.read(sessionId)).flatMap((event) =>
         event.sessionUpdate === 'agent_message_chunk' ? [textOf(event)] : [],
       )
     await expect.poll(answers, { timeout: 20_000 }).toContain('After the restore.')

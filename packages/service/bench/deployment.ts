@@ -142,8 +142,9 @@ export async function openDeployment(
     personOf: (socket) => people[Math.floor(socket / SOCKETS_PER_USER)] ?? first,
     async seed(log, person = first) {
       const id = newId('s')
-      await store.createSession({ id, userId: person.id, cwd: '/workspace', mode: 'yolo', at: 1 })
-      for (let from = 0; from < log.length; from += 500) await store.append(id, log.slice(from, from + 500))
+      await store.sessions.create({ id, userId: person.id, cwd: '/workspace', mode: 'yolo', at: 1 })
+      for (let from = 0; from < log.length; from += 500)
+        await store.log.append(id, log.slice(from, from + 500))
       return id
     },
     async start() {

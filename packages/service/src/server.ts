@@ -202,7 +202,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     const place = { url: config.agentUrl }
     const registry = isPostgres(config.sessions) && {
       find: deps.replicas ?? (async () => (await sessions.reader()).replicas),
-      ownerOf: async (sessionId: string) => (await (await sessions.reader()).getSession(sessionId))?.userId,
+      ownerOf: async (sessionId: string) => (await (await sessions.reader()).sessions.get(sessionId))?.userId,
       token: config.agentToken ?? (await ensureSecret(keysFolder, AGENT_TOKEN)),
       otherwise: place,
     }

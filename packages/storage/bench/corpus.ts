@@ -46,14 +46,14 @@ export function makeCorpus(seed = 'search'): Corpus {
   const chat = (place: number): string => `s_${place * PER_CHAT}`
   const fillOne = async (store: SessionStore, place: number): Promise<void> => {
     const id = chat(place)
-    await store.createSession({
+    await store.sessions.create({
       id,
       userId: `person-${place % PEOPLE}`,
       cwd: '/workspace',
       mode: 'manual',
       at,
     })
-    await store.append(id, Array.from({ length: PER_CHAT }, message))
+    await store.log.append(id, Array.from({ length: PER_CHAT }, message))
   }
   let searches = 0
   const kinds = [

@@ -209,13 +209,13 @@ function instructionsOf(
   return (userId, sessionId) =>
     instructionsFor(userId, {
       deployment: config.instructions,
-      ofUser: (id) => store.instructions.get(id),
-      ofTeam: () => store.instructions.get(TEAM),
+      ofUser: (id) => store.people.instructions.get(id),
+      ofTeam: () => store.people.instructions.get(TEAM),
       set: personal.of(userId).instructions,
       project: store.chats.projectOf(userId, sessionId),
       workspace: {
         awake: (id) => sandboxes.connected(id),
-        rows: store.instructions,
+        rows: store.people.instructions,
         rulesOf: (id) => rules.of(id),
         now: Date.now,
         log,
@@ -227,8 +227,8 @@ function openRetention(log: Log, { ownership, store }: AgentStores, manager: Ses
   return new Retention({
     leads: () => ownership.leads(),
     isElsewhere: isElsewhere(ownership, store.replicas),
-    rows: store.retention,
-    audit: store.audit,
+    rows: store.admin.retention,
+    audit: store.admin.audit,
     isOpen: (sessionId) => manager.removal.isOpen(sessionId),
     expire: (chat) => manager.removal.expire(chat),
     release: (sessionId) => manager.removal.release(sessionId),
@@ -250,7 +250,7 @@ function followOwnership(
     servers,
     removals,
     forgetRules: () => store.forgetRules(),
-    removedPeople: () => store.people.removed(),
+    removedPeople: () => store.people.known.removed(),
     recheck: (userId) => manager.shares.recheckUser(userId),
   })
   ownership.onChange('room', async () => void (await sandboxes.stopLongestIdle()))

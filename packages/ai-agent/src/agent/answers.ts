@@ -141,9 +141,9 @@ function serverParts(
     workspace: async (userId) => (await sandboxes.acquire(userId, leaving.signal)).files,
     clientServers,
     metrics: () => metrics.prompts.scrape(metrics.tools),
-    audit: store.audit,
+    audit: store.admin.audit,
     retention,
-    instructions: store.instructions,
+    instructions: store.people.instructions,
     projects: store.chats,
     configuredInstructions: config.instructions,
     userSeen(user) {
@@ -155,7 +155,7 @@ function serverParts(
     budgetsOf(userId) {
       const now = Date.now()
       const { warnAt } = config.limits
-      return budgetsOf(stores.limitsOf(userId).budgets, spentOf(store, userId, now), { now, warnAt })
+      return budgetsOf(stores.limitsOf(userId).budgets, spentOf(store.usage, userId, now), { now, warnAt })
     },
     removePerson: (...asked) => removePerson(log, running, ...asked),
     modeCeilingOf: (userId, said) => lowerMode(personal.of(userId).modeCeiling, said),
@@ -222,7 +222,7 @@ async function removePerson(
   handOver?: string,
 ): Promise<void> {
   await removals.remove(userId, data, {
-    rows: store.people,
+    rows: store.people.known,
     endSessions: (id, what) => manager.removal.endAllOf(id, what, handOver),
     audit: (line) => audit.write(line),
     endServers: (id, what) => mcp.removeUser(id, what),

@@ -32,7 +32,7 @@ async function drain(ids: readonly string[]): Promise<{ drained: Drained[]; othe
     const there = new Map<string, boolean>()
     for (const id of ids) there.set(id, await store.replicas.askToDrain(id))
     const check = async (): Promise<Drained[]> => {
-      const people = await store.people.all()
+      const people = await store.people.known.all()
       return Promise.all(
         ids.map(async (id) => {
           const left = (await store.replicas.peopleOf(id)).map((user) =>

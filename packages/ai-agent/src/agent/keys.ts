@@ -28,7 +28,7 @@ async function main([act = '']: readonly string[]): Promise<Answer> {
   if (!existsSync(join(keysFolder, 'deployment.json')))
     return { rotated: false, reason: 'no_deployment', folder: dataFolder }
   const open = () => openSessionStore(database, { mode: sessionsMode })
-  const rotated = await whileNoAgentRuns(dataFolder, open, async ({ secrets, replicas }) => {
+  const rotated = await whileNoAgentRuns(dataFolder, open, async ({ people: { secrets }, replicas }) => {
     const { key } = deploymentKeys(keysFolder, deployment)
     const rotating = rotateKeys(keysFolder, key, secrets, ([first]) =>
       replicas.changeKey('sealing_key', printOf(first)),

@@ -83,7 +83,7 @@ async function resumePrompts({ stores, manager, retention, promptQueue }: Runnin
       resume: (userIds) => manager.resumeOf(userIds),
       release: (userId) => manager.releaseOf(userId),
     })
-  const unfinished = (await store.unfinished()).filter(({ waiting }) => waiting === 0)
+  const unfinished = (await store.sessions.unfinished()).filter(({ waiting }) => waiting === 0)
   await promptQueue.restore(
     unfinished.map(({ runningPromptId, userId }) => ({
       promptId: runningPromptId ?? '',

@@ -59,17 +59,17 @@ export async function openStores(
     log,
   })
   const ownership = replica ?? soleOwner()
-  const audit = new BackgroundAudit(store.audit, (err) =>
+  const audit = new BackgroundAudit(store.admin.audit, (err) =>
     log.warn({ err }, 'an audit log entry was not written'),
   )
-  const people = await People.open(store.people, log)
-  const removals = new Removals(await store.people.removed())
-  const rules = new RuleRegistry(store.rules, ruleSettings(config.file.rules), Date.now)
+  const people = await People.open(store.people.known, log)
+  const removals = new Removals(await store.people.known.removed())
+  const rules = new RuleRegistry(store.people.rules, ruleSettings(config.file.rules), Date.now)
   if (sealing.length > 1) log.warn({}, 'a key rotation was interrupted; ./sandlot keys rotate finishes it')
   const vault = createVault(sealing)
-  const secrets = new UserSecrets({ rows: store.secrets, vault, redact, now: Date.now })
+  const secrets = new UserSecrets({ rows: store.people.secrets, vault, redact, now: Date.now })
   const models = await ModelRegistry.open({
-    rows: store.modelEndpoints,
+    rows: store.people.modelEndpoints,
     secrets,
     configured: config.models,
     silence: config.modelSilence,
@@ -82,7 +82,7 @@ export async function openStores(
   const mayBringServers = (userId: string): boolean =>
     people.get(userId)?.role !== 'guest' && hasAnyTools(userId, offer)
   const servers = await ServerRegistry.open({
-    rows: store.mcpServers,
+    rows: store.people.mcpServers,
     secrets,
     configured: config.mcpServers,
     may: (userId) => (mayBringServers(userId) ? (personal.of(userId).ownServers ?? 'public') : 'none'),
@@ -93,7 +93,7 @@ export async function openStores(
     now: Date.now,
     log,
   })
-  const personal = await openSettings(store, people, {
+  const personal = await openSettings(store.people.settings, people, {
     ...config,
     network: config.sandbox.network,
     models: () => models.names,

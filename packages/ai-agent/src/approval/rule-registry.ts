@@ -170,7 +170,7 @@ export function holdsAt(
 /** People whose rules are cached. */
 const MOST_PEOPLE = 1_000
 
-type Cached = Pick<SessionStore, 'append' | 'deleteSession' | 'rules' | 'people'>
+type Cached = Pick<SessionStore, 'log' | 'sessions' | 'people'>
 
 /**
  * The same store. Once a change of it has resolved, or failed, the next read of rules reloads them;
@@ -181,6 +181,7 @@ export function withCachedRules<Store extends Cached>(
   store: Store,
   keeps: (userId: string) => boolean = () => true,
 ): Store & { forgetRules: () => void } {
+  const { rules } = store.people
   const cache = new LRUCache<string, Promise<Rule[]>>({ max: MOST_PEOPLE })
   const forgetAfter = async <T>(change: Promise<T>): Promise<T> => {
     try {
@@ -195,31 +196,40 @@ export function withCachedRules<Store extends Cached>(
   return {
     ...store,
     forgetRules: () => cache.clear(),
-    append: (sessionId, events, effects, ...owned) => {
-      const appended = store.append(sessionId, events, effects, ...owned)
-      const changes = effects?.rules !== undefined || effects?.runningPromptId !== undefined
-      return changes ? forgetAfter(appended) : appended
+    log: {
+      ...store.log,
+      append: (sessionId, events, effects, ...owned) => {
+        const appended = store.log.append(sessionId, events, effects, ...owned)
+        const changes = effects?.rules !== undefined || effects?.runningPromptId !== undefined
+        return changes ? forgetAfter(appended) : appended
+      },
     },
-    deleteSession: (id, audit) => forgetAfter(store.deleteSession(id, audit)),
+    sessions: {
+      ...store.sessions,
+      remove: (id, audit) => forgetAfter(store.sessions.remove(id, audit)),
+    },
     people: {
       ...store.people,
-      remove: (userId, at) => forgetAfter(store.people.remove(userId, at)),
-    },
-    rules: {
-      ...store.rules,
-      list(userId) {
-        const known = cache.get(userId)
-        if (known !== undefined) return known
-        const reading = store.rules.list(userId)
-        if (userId !== EVERYBODY && !keeps(userId)) return reading
-        cache.set(userId, reading)
-        reading.catch(() => {
-          if (cache.peek(userId) === reading) cache.delete(userId)
-        })
-        return reading
+      known: {
+        ...store.people.known,
+        remove: (userId, at) => forgetAfter(store.people.known.remove(userId, at)),
       },
-      add: (userId, rule, audit) => forgetAfter(store.rules.add(userId, rule, audit)),
-      revoke: (userId, id, audit) => forgetAfter(store.rules.revoke(userId, id, audit)),
+      rules: {
+        ...rules,
+        list(userId) {
+          const known = cache.get(userId)
+          if (known !== undefined) return known
+          const reading = rules.list(userId)
+          if (userId !== EVERYBODY && !keeps(userId)) return reading
+          cache.set(userId, reading)
+          reading.catch(() => {
+            if (cache.peek(userId) === reading) cache.delete(userId)
+          })
+          return reading
+        },
+        add: (userId, rule, audit) => forgetAfter(rules.add(userId, rule, audit)),
+        revoke: (userId, id, audit) => forgetAfter(rules.revoke(userId, id, audit)),
+      },
     },
   }
 }

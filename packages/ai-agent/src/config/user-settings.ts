@@ -14,7 +14,7 @@ import {
 } from '@sandlot/shared/account/agent-settings'
 import { readRules } from '@sandlot/sandbox/egress/rules'
 import { z } from 'zod'
-import type { SessionStore } from '@sandlot/storage/sessions/store'
+import type { AgentSettingsRows } from '@sandlot/storage/people/agent-settings'
 import { type LimitSettings, limitsCost } from '../limits/settings.ts'
 import type { Log } from '../log.ts'
 import type { People } from '../people/people.ts'
@@ -124,14 +124,14 @@ interface SettingsSources extends KnownNames {
   log: Log
 }
 
-/** The rows of the store, after the file has seeded them. */
+/** `rows` after the file has seeded them. */
 export async function openSettings(
-  store: Pick<SessionStore, 'agentSettings'>,
+  rows: AgentSettingsRows,
   people: People,
   { file, limits, toolsEnabled, network: { egress, everybody }, log, ...known }: SettingsSources,
 ): Promise<SettingsRegistry> {
   const parts = {
-    rows: store.agentSettings,
+    rows,
     people,
     deployment: {
       tools: toolsEnabled,

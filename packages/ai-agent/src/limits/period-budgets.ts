@@ -7,8 +7,7 @@
  * so does a restart in between. A prompt over midnight counts in part for each day; two at once
  * both count, because the limit is on the agent's work and not on the person's clock.
  */
-import type { SessionStore } from '@sandlot/storage/sessions/store'
-import type { SpentTogether, UserSpent } from '@sandlot/storage/usage/usage'
+import type { SpentReads, SpentTogether, UserSpent } from '@sandlot/storage/usage/usage'
 import { type SessionEvent, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 
 export type Period = 'day' | 'month'
@@ -56,15 +55,11 @@ const WORDS: Record<keyof PeriodBudgets, (limit: number) => string> = {
 const ALL = ['turns', 'calls', 'tokens', 'cost', 'ms'] as const
 
 /** From storage. */
-export function spentOf(
-  store: Pick<SessionStore, 'spentSince' | 'spentTogether'>,
-  userId: string,
-  now: number,
-): Spent {
+export function spentOf(usage: SpentReads, userId: string, now: number): Spent {
   return {
-    own: (period) => store.spentSince(userId, startOf(period, now), now),
+    own: (period) => usage.spentSince(userId, startOf(period, now), now),
     together: (of, period, { ms }) =>
-      store.spentTogether(of, startOf(period, now), ms === undefined ? undefined : now),
+      usage.spentTogether(of, startOf(period, now), ms === undefined ? undefined : now),
   }
 }
 

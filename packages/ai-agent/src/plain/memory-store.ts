@@ -5,19 +5,18 @@
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type SessionEvent, isLive, metaOf } from '@sandlot/shared/chat/events'
 import { storableText } from '@sandlot/shared/base/storable-text'
-import type { Ownership, SessionRecords, SessionStore } from '@sandlot/storage/sessions/store'
-import type { ApprovalRow, Effects, OutputRow, SessionRow } from '@sandlot/storage/tables/records'
-import type { SpentTogether, UserSpent } from '@sandlot/storage/usage/usage'
+import type { LogRows, Ownership } from '@sandlot/storage/sessions/log'
+import type { OutputRows } from '@sandlot/storage/sessions/outputs'
+import type { SessionRows } from '@sandlot/storage/sessions/sessions'
+import type { SessionRecords } from '@sandlot/storage/sessions/store'
+import type { ApprovalRow, Effects, SessionRow } from '@sandlot/storage/tables/records'
+import type { SpentReads, SpentTogether, UserSpent } from '@sandlot/storage/usage/usage'
 import { DAY_MS, type Together, dayOf } from '@sandlot/storage/usage/usage-sums'
 import { notOwner } from '@sandlot/storage/storage-error'
 import { effectsOf } from '../session/effects.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { type LogStore, memoryLog, numbered } from './log-store.ts'
-
-/** The most output of one call, in bytes. */
-export const MAX_OUTPUT_BYTES = 32 * 1024 * 1024
-/** The most output of all calls; the oldest are forgotten first. */
-const MAX_BYTES = 2 * MAX_OUTPUT_BYTES
+import { MemoryOutputs } from './memory-outputs.ts'
 
 interface StoredSession {
   row: SessionRow
@@ -30,43 +29,10 @@ interface StoredSession {
   ended: Set<string>
 }
 
-interface Output {
-  row: OutputRow
-  parts: Uint8Array[]
-  /** Its bytes had to make room. */
-  forgotten: boolean
-}
-
-interface Run {
-  userId: string
-  sessionId: string
-  startedAt: number
-  endedAt: number | undefined
-}
-
-type Usage = NonNullable<Effects['usage']> & { userId: string }
-
-export class MemoryStore
-  implements
-    SessionRecords,
-    Pick<
-      SessionStore,
-      | 'createSession'
-      | 'deleteSession'
-      | 'getSession'
-      | 'listSessions'
-      | 'outputInfo'
-      | 'readEvents'
-      | 'unfinished'
-    >
-{
+export class MemoryStore implements SessionRecords {
   readonly #logOf: () => LogStore
   readonly #sessions = new Map<string, StoredSession>()
   readonly #submissions = new Map<string, { sessionId: string; promptId: string }>()
-  readonly #outputs = new Map<string, Output>()
-  #outputBytes = 0
-  readonly #usage: Usage[] = []
-  readonly #runs: Run[] = []
   /** A takeover sees what the earlier owner was storing. */
   readonly #writes = new SerialQueue()
 
@@ -75,8 +41,56 @@ export class MemoryStore
     this.#logOf = logOf
   }
 
-  async createSession(
-    { id, userId, cwd, mode, at }: Parameters<SessionStore['createSession']>[0],
+  readonly usage = new MemoryUsage()
+  readonly #outputs = new MemoryOutputs()
+
+  readonly outputs: SessionRecords['outputs'] & Pick<OutputRows, 'get'> = {
+    append: async (sessionId, callId, offset, bytes, epoch) => {
+      this.#owned(sessionId, epoch)
+      return this.#outputs.append(sessionId, callId, offset, bytes)
+    },
+    get: (...args) => this.#outputs.get(...args),
+    missingRoom: () => this.#outputs.missingRoom(),
+    read: (...args) => this.#outputs.read(...args),
+  }
+
+  readonly sessions: Pick<SessionRows, 'create' | 'get' | 'remove' | 'unfinished'> & {
+    list: (userId: string, page?: { waiting?: boolean }) => Promise<SessionRow[]>
+  } = {
+    create: (...args) => this.#create(...args),
+    get: async (id) => {
+      const session = this.#sessions.get(id)
+      return session && { ...session.row }
+    },
+    /** All of them; `page` is for stores that have many. */
+    list: async (userId, { waiting = false } = {}) => {
+      const own = this.#rows().filter((row) => row.userId === userId && (!waiting || row.waiting > 0))
+      return own.toSorted((a, b) => b.updatedAt - a.updatedAt)
+    },
+    remove: async (id) => this.#remove(id),
+    unfinished: async () => this.#rows().filter(({ runningPromptId }) => runningPromptId !== null),
+  }
+
+  readonly log: LogRows = {
+    append: (sessionId, events, effects, epoch) => this.#append(sessionId, events, effects, epoch),
+    checkOwner: async (sessionId, epoch) => void this.#owned(sessionId, epoch),
+    findSubmission: async (userId, requestId) => this.#submissions.get(keyOf(userId, requestId)),
+    read: async (sessionId, after = 0, limit = Infinity) => {
+      const events = await this.#sessions.get(sessionId)?.log.read()
+      return events?.slice(after, after + limit) ?? []
+    },
+    takeOver: (sessionId) => this.#takeOver(sessionId),
+  }
+
+  readonly approvals: SessionRecords['approvals'] = {
+    get: async (sessionId, toolCallId) => {
+      const approval = this.#sessions.get(sessionId)?.approvals.get(toolCallId)
+      return approval && { ...approval }
+    },
+  }
+
+  async #create(
+    { id, userId, cwd, mode, at }: Parameters<SessionRows['create']>[0],
     events: readonly SessionEvent[] = [],
   ): Promise<SessionRow> {
     if (this.#sessions.has(id)) throw new SandlotError('conflict', `There is a session ${id} already.`)
@@ -101,46 +115,24 @@ export class MemoryStore
       approvals: new Map(),
       ended: new Set(),
     })
-    if (events.length > 0) await this.append(id, events)
+    if (events.length > 0) await this.#append(id, events)
     return { ...row }
   }
 
-  async deleteSession(id: string): Promise<void> {
+  #remove(id: string): void {
     const { row } = this.#sessions.get(id) ?? {}
     if (row === undefined) return
-    this.#endRun(id, row.updatedAt)
+    this.usage.startRun(id, undefined, row.updatedAt)
     this.#sessions.delete(id)
     for (const [key, { sessionId }] of this.#submissions) if (sessionId === id) this.#submissions.delete(key)
-    for (const [key, output] of this.#outputs) {
-      if (output.row.sessionId !== id) continue
-      this.#forget(output)
-      this.#outputs.delete(key)
-    }
+    this.#outputs.removeAll(id)
   }
 
-  async getSession(id: string): Promise<SessionRow | undefined> {
-    const session = this.#sessions.get(id)
-    return session && { ...session.row }
+  #rows(): SessionRow[] {
+    return [...this.#sessions.values()].map(({ row }) => ({ ...row }))
   }
 
-  /** All of them; `page` is for stores that have many. */
-  async listSessions(userId: string, { waiting = false }: { waiting?: boolean } = {}): Promise<SessionRow[]> {
-    const rows = [...this.#sessions.values()].map(({ row }) => ({ ...row }))
-    const own = rows.filter((row) => row.userId === userId && (!waiting || row.waiting > 0))
-    return own.toSorted((a, b) => b.updatedAt - a.updatedAt)
-  }
-
-  async unfinished(): Promise<SessionRow[]> {
-    const rows = [...this.#sessions.values()].map(({ row }) => ({ ...row }))
-    return rows.filter(({ runningPromptId }) => runningPromptId !== null)
-  }
-
-  async readEvents(sessionId: string, after = 0, limit = Infinity): Promise<SessionEvent[]> {
-    const events = await this.#sessions.get(sessionId)?.log.read()
-    return events?.slice(after, after + limit) ?? []
-  }
-
-  takeOver(sessionId: string): Promise<Ownership> {
+  #takeOver(sessionId: string): Promise<Ownership> {
     return this.#writes.run(async () => {
       const session = this.#found(sessionId)
       const events = [...(await session.log.read())]
@@ -157,11 +149,7 @@ export class MemoryStore
     })
   }
 
-  async checkOwner(sessionId: string, epoch: number): Promise<void> {
-    this.#owned(sessionId, epoch)
-  }
-
-  async append(
+  async #append(
     sessionId: string,
     events: readonly SessionEvent[],
     effects: Effects = {},
@@ -184,86 +172,6 @@ export class MemoryStore
     })
   }
 
-  async appendOutput(
-    sessionId: string,
-    callId: string,
-    offset: number,
-    bytes: Uint8Array,
-    epoch?: number,
-  ): Promise<undefined> {
-    this.#owned(sessionId, epoch)
-    const output = this.#outputOf(sessionId, callId)
-    // Later output would be at the wrong offset.
-    if (output.forgotten) return undefined
-    const { storedBytes } = output.row
-    if (offset > storedBytes)
-      throw new SandlotError('bad_request', `Output of ${callId} ends at ${storedBytes}, not at ${offset}.`)
-    // A copy, also of a Buffer: the caller may use its memory again.
-    const more = new Uint8Array(bytes.subarray(storedBytes - offset))
-    output.parts.push(more)
-    output.row.storedBytes += more.length
-    output.row.totalBytes = Math.max(output.row.totalBytes, output.row.storedBytes)
-    this.#outputBytes += more.length
-    for (const oldest of this.#outputs.values()) {
-      if (this.#outputBytes <= MAX_BYTES || oldest === output) break
-      this.#forget(oldest)
-    }
-    return undefined
-  }
-
-  async readOutput(sessionId: string, callId: string, from: number, to: number): Promise<Uint8Array> {
-    const output = this.#outputs.get(keyOf(sessionId, callId))
-    if (output === undefined) return new Uint8Array()
-    // Joined once: who reads a part reads the next one too.
-    if (output.parts.length > 1) output.parts = [new Uint8Array(Buffer.concat(output.parts))]
-    return (output.parts[0] ?? new Uint8Array()).slice(from, to)
-  }
-
-  async outputInfo(sessionId: string, callId: string): Promise<OutputRow | undefined> {
-    const output = this.#outputs.get(keyOf(sessionId, callId))
-    return output && { ...output.row }
-  }
-
-  missingRoom(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
-  async findSubmission(
-    userId: string,
-    requestId: string,
-  ): Promise<{ sessionId: string; promptId: string } | undefined> {
-    return this.#submissions.get(keyOf(userId, requestId))
-  }
-
-  async approval(sessionId: string, toolCallId: string): Promise<ApprovalRow | undefined> {
-    const approval = this.#sessions.get(sessionId)?.approvals.get(toolCallId)
-    return approval && { ...approval }
-  }
-
-  async spentSince(userId: string, at: number, now: number): Promise<UserSpent> {
-    const spent: UserSpent = { turns: 0, calls: 0, tokens: 0, cost: 0, unpriced: 0, ms: 0 }
-    for (const usage of this.#usage) {
-      if (usage.userId !== userId || usage.at < at) continue
-      spent.turns += 1
-      spent.calls += usage.calls ?? 0
-      spent.tokens += usage.input + usage.output
-      spent.cost += usage.cost ?? 0
-      if (usage.cost === undefined) spent.unpriced += 1
-    }
-    for (const run of this.#runs) {
-      // A clock that was set back must not give anything back.
-      if (run.userId === userId) spent.ms += Math.max((run.endedAt ?? now) - Math.max(run.startedAt, at), 0)
-    }
-    return spent
-  }
-
-  /** One user alone has this store. */
-  async spentTogether(_of: Together, at: number, now?: number): Promise<SpentTogether> {
-    const userId = this.#runs[0]?.userId ?? this.#usage[0]?.userId ?? ''
-    const spent = await this.spentSince(userId, dayOf(at) * DAY_MS, now ?? 0)
-    return { ...spent, ms: now === undefined ? 0 : spent.ms }
-  }
-
   /** Throws what the session's log has thrown since it was taken over. */
   throwFailure(sessionId: string): void {
     const failure = this.#sessions.get(sessionId)?.failure
@@ -281,22 +189,6 @@ export class MemoryStore
     if (epoch !== undefined && epoch !== session.epoch) throw notOwner(sessionId)
     if (session.failure !== undefined) throw session.failure.error
     return session
-  }
-
-  #outputOf(sessionId: string, callId: string): Output {
-    const key = keyOf(sessionId, callId)
-    const known = this.#outputs.get(key)
-    if (known !== undefined) return known
-    const row = { sessionId, callId, storedBytes: 0, totalBytes: 0, lines: 0, complete: false }
-    const output = { row, parts: [], forgotten: false }
-    this.#outputs.set(key, output)
-    return output
-  }
-
-  #forget(output: Output): void {
-    this.#outputBytes -= output.parts.reduce((sum, { length }) => sum + length, 0)
-    output.parts = []
-    output.forgotten = true
   }
 
   /** Throws what refuses the whole group. */
@@ -342,20 +234,60 @@ export class MemoryStore
     row.waiting = [...approvals.values()].filter(({ answeredAt }) => answeredAt === null).length
     if (runningPromptId !== undefined) {
       row.runningPromptId = runningPromptId
-      this.#endRun(row.id, latest)
-      const run = { userId: row.userId, sessionId: row.id, startedAt: latest, endedAt: undefined }
-      if (runningPromptId !== null) this.#runs.push(run)
+      this.usage.startRun(row.id, runningPromptId === null ? undefined : row.userId, latest)
     }
-    if (output !== undefined) {
-      const { callId, ...counts } = output
-      Object.assign(this.#outputOf(row.id, callId).row, counts, { complete: true })
-    }
-    if (usage !== undefined) this.#usage.push({ ...usage, userId: row.userId })
+    if (output !== undefined) this.#outputs.complete(row.id, output)
+    if (usage !== undefined) this.usage.record(row.userId, usage)
     if (outcome !== undefined) session.ended.add(outcome.callId)
   }
+}
 
-  #endRun(sessionId: string, at: number): void {
+interface Run {
+  userId: string
+  sessionId: string
+  startedAt: number
+  endedAt: number | undefined
+}
+
+type Usage = NonNullable<Effects['usage']> & { userId: string }
+
+/** Usage of one user. */
+class MemoryUsage implements SpentReads {
+  readonly #usage: Usage[] = []
+  readonly #runs: Run[] = []
+
+  async spentSince(userId: string, at: number, now: number): Promise<UserSpent> {
+    const spent: UserSpent = { turns: 0, calls: 0, tokens: 0, cost: 0, unpriced: 0, ms: 0 }
+    for (const usage of this.#usage) {
+      if (usage.userId !== userId || usage.at < at) continue
+      spent.turns += 1
+      spent.calls += usage.calls ?? 0
+      spent.tokens += usage.input + usage.output
+      spent.cost += usage.cost ?? 0
+      if (usage.cost === undefined) spent.unpriced += 1
+    }
+    for (const run of this.#runs) {
+      // A clock that was set back must not give anything back.
+      if (run.userId === userId) spent.ms += Math.max((run.endedAt ?? now) - Math.max(run.startedAt, at), 0)
+    }
+    return spent
+  }
+
+  /** One user alone has this store. */
+  async spentTogether(_of: Together, at: number, now?: number): Promise<SpentTogether> {
+    const userId = this.#runs[0]?.userId ?? this.#usage[0]?.userId ?? ''
+    const spent = await this.spentSince(userId, dayOf(at) * DAY_MS, now ?? 0)
+    return { ...spent, ms: now === undefined ? 0 : spent.ms }
+  }
+
+  record(userId: string, usage: NonNullable<Effects['usage']>): void {
+    this.#usage.push({ ...usage, userId })
+  }
+
+  /** Ends the session's run, and starts the next one unless `userId` is undefined. */
+  startRun(sessionId: string, userId: string | undefined, at: number): void {
     for (const run of this.#runs) if (run.sessionId === sessionId) run.endedAt ??= at
+    if (userId !== undefined) this.#runs.push({ userId, sessionId, startedAt: at, endedAt: undefined })
   }
 }
 

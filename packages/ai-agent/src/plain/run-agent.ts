@@ -37,7 +37,8 @@ import type { Tool } from '../tools/tool.ts'
 import type { Log } from '../log.ts'
 import { Inbox } from './inbox.ts'
 import { type LogStore, notTheLast } from './log-store.ts'
-import { MAX_OUTPUT_BYTES, MemoryStore } from './memory-store.ts'
+import { MAX_OUTPUT_BYTES } from './memory-outputs.ts'
+import { MemoryStore } from './memory-store.ts'
 
 /**
  * One request to an OpenAI-compatible endpoint. `onPiece` gets what arrives; resolves with the
@@ -112,7 +113,8 @@ export async function* runAgent(options: RunOptions): AsyncGenerator<SessionEven
   const store = stores.get(log) ?? new MemoryStore(() => log)
   stores.set(log, store)
   const parts = partsOf(options, store, leaving.signal)
-  const row = (await store.getSession(SESSION.id)) ?? (await store.createSession({ ...SESSION, at: now() }))
+  const row =
+    (await store.sessions.get(SESSION.id)) ?? (await store.sessions.create({ ...SESSION, at: now() }))
   // With a title, so that it makes none.
   const session = await Session.load({ ...row, ...SESSION, title: '' }, parts, () => undefined)
 

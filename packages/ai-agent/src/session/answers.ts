@@ -94,7 +94,7 @@ export class Answers {
         await this.#store(toolCallId, { allowed, optionId, by: 'user', ...said }, rules, { author, line })
       } catch (error) {
         if (!(error instanceof SandlotError) || error.code !== 'conflict') throw error
-        const row = await parts.store.approval(id, toolCallId)
+        const row = await parts.store.approvals.get(id, toolCallId)
         return { answered: false, ...(row?.by == null ? {} : { by: row.by }) }
       }
       if (allowed && remembers !== undefined) await this.#answerByRules()

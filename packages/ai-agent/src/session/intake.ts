@@ -146,7 +146,7 @@ export class Prompts {
   async #checkImages(images: readonly ModelImage[] = []): Promise<void> {
     if (images.length === 0) return
     const { parts, userId } = this.#core
-    const missing = await parts.store.missingRoom(userId, sizeOf(images))
+    const missing = await parts.store.outputs.missingRoom(userId, sizeOf(images))
     if (missing !== undefined) throw noRoomError(missing, images.length === 1 ? 'The image' : 'The images')
   }
 
@@ -171,7 +171,7 @@ export class Prompts {
   async #submitted({ requestId, author }: PromptOptions): Promise<string | undefined> {
     if (requestId === undefined) return undefined
     const { parts, userId, id } = this.#core
-    const known = await parts.store.findSubmission(author?.id ?? userId, requestId)
+    const known = await parts.store.log.findSubmission(author?.id ?? userId, requestId)
     if (known === undefined || known.sessionId === id) return known?.promptId
     throw new SandlotError('conflict', 'This request id was used for a message in another chat.')
   }

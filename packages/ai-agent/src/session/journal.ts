@@ -5,7 +5,7 @@
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Mode } from '@sandlot/shared/chat/mode'
 import { metaOf, sandlotEventOf, seqOf, type SessionEvent } from '@sandlot/shared/chat/events'
-import type { Ownership } from '@sandlot/storage/sessions/store'
+import type { Ownership } from '@sandlot/storage/sessions/log'
 import type { Effects, SessionRow, NoRoom } from '@sandlot/storage/tables/records'
 import type { Approvals } from './approvals.ts'
 import { effectsOf } from './effects.ts'
@@ -127,7 +127,7 @@ export class Journal {
       promptAuthor: () => this.#promptAuthor(),
     }
     const effects = this.#charge(events, { ...effectsOf(events, context), ...more })
-    const stored = await store.append(id, events, effects, this.#epoch, this.seq)
+    const stored = await store.log.append(id, events, effects, this.#epoch, this.seq)
     for (const event of stored) {
       this.#events.push(event)
       this.#bytes += weightOf(event)
@@ -153,14 +153,14 @@ export class Journal {
     return (message && metaOf(message).author?.id) ?? this.#row.userId
   }
 
-  /** `SessionStore.appendOutput`, as long as we are the owner. */
+  /** `OutputRows.append`, as long as we are the owner. */
   appendOutput(callId: string, offset: number, bytes: Uint8Array): Promise<NoRoom | undefined> {
-    return this.#parts.store.appendOutput(this.#row.id, callId, offset, bytes, this.#epoch)
+    return this.#parts.store.outputs.append(this.#row.id, callId, offset, bytes, this.#epoch)
   }
 
   /** Throws `not_owner` when another agent has taken the session over. */
   checkOwner(): Promise<void> {
-    return this.#parts.store.checkOwner(this.#row.id, this.#epoch)
+    return this.#parts.store.log.checkOwner(this.#row.id, this.#epoch)
   }
 
   /** Show a live event. It is not stored. See `Subscribers.show`. */

@@ -2,7 +2,7 @@
  * The sessions in memory: at most one object for each. Idle ones leave after a short time.
  */
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
-import type { CreatedSession } from '@sandlot/storage/sessions/store'
+import type { CreatedSession } from '@sandlot/storage/sessions/sessions'
 import { Session } from './session.ts'
 import type { SessionParts } from './parts.ts'
 
@@ -62,7 +62,7 @@ export class LoadedSessions {
       if (!session.lost) return session
       if (this.#sessions.get(sessionId)?.loading === loaded.loading) this.#sessions.delete(sessionId)
     }
-    const row = await this.#parts.store.getSession(sessionId)
+    const row = await this.#parts.store.sessions.get(sessionId)
     return row === undefined ? undefined : this.loadAndResume(row)
   }
 

@@ -94,7 +94,7 @@ export class SessionManager {
     const isDefault = choice.model === all.model.name && choice.thoughtLevel === undefined
     // With the row, in one transaction: the session is never found without its choices.
     const first = isDefault ? [] : [makeSandlotEvent({ type: 'model_chosen', ...choice }, {}, at)]
-    const row = await store.createSession(
+    const row = await store.sessions.create(
       { id: sessionId ?? newId('s'), userId, cwd, mode, at, project },
       first,
     )
@@ -150,7 +150,7 @@ export class SessionManager {
   async promptBy(who: Actor, sessionId: string, text: string, options: PromptOptions): Promise<Accepted> {
     const { requestId } = options
     const known =
-      requestId === undefined ? undefined : await this.#parts.store.findSubmission(who.id, requestId)
+      requestId === undefined ? undefined : await this.#parts.store.log.findSubmission(who.id, requestId)
     for (let again = false; ; again = true) {
       const { session, access } = await this.open(who, known?.sessionId ?? sessionId, 'take_part')
       try {
@@ -179,7 +179,7 @@ export class SessionManager {
    * last line.
    */
   async list(userId: string, before?: number, cwd?: string): Promise<SessionRow[]> {
-    return this.#parts.store.listSessions(userId, {
+    return this.#parts.store.sessions.list(userId, {
       limit: PAGE_SIZE,
       before,
       cwd,
@@ -196,7 +196,7 @@ export class SessionManager {
     const id = newSessionId ?? newId('s')
     const { title, mode } = source.summary()
     const fork = { id, userId, cwd: source.cwd, mode, title, at: now() }
-    const row = await store.forkSession(sessionId, fork, forkedLog(source.log, point, id))
+    const row = await store.sessions.fork(sessionId, fork, forkedLog(source.log, point, id))
     const project = await store.chats.projectOf(userId, sessionId)
     if (project !== undefined)
       await store.chats.mark(userId, { sessionIds: [id], project: project.id }, now())
@@ -213,7 +213,7 @@ export class SessionManager {
     const { store, now } = this.#parts
     const rows: SessionRow[] = []
     for (const id of marks.sessionIds) {
-      const row = await store.getSession(id)
+      const row = await store.sessions.get(id)
       if (row === undefined || (await accessTo(store, row, who, now())) === undefined)
         throw new SandlotError('not_found', 'There is no such chat.')
       if (typeof marks.project === 'string' && row.userId !== who.id)
@@ -293,7 +293,7 @@ export class SessionManager {
   /** A loaded session continues its prompt, or ends it once `#ending` has aborted. */
   async #loadUnfinished(userIds?: ReadonlySet<string>): Promise<number> {
     let loaded = 0
-    for (const { id, userId } of await this.#parts.store.unfinished(userIds)) {
+    for (const { id, userId } of await this.#parts.store.sessions.unfinished(userIds)) {
       // The removal stops it when it continues.
       if (this.#isRemoved(userId)) continue
       try {

@@ -12,7 +12,7 @@ export function sizeOf(images: readonly { data: string }[]): number {
 }
 
 /**
- * The same group, without images that cannot be stored. `missing`: as `SessionStore.missingRoom`,
+ * The same group, without images that cannot be stored. `missing`: as `OutputRows.missingRoom`,
  * of the user.
  */
 export async function storableGroup(

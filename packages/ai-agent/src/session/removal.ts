@@ -35,12 +35,12 @@ export class SessionRemoval {
    */
   async delete(userId: string, sessionId: string, audit?: NewAudit): Promise<void> {
     const { store } = this.#parts
-    const row = await store.getSession(sessionId)
+    const row = await store.sessions.get(sessionId)
     if (row?.userId !== userId) return
     const session = await this.#findReadable(sessionId)
     await session?.endForGood()
     if (session !== undefined) await this.#endJobs(session)
-    await store.deleteSession(sessionId, audit)
+    await store.sessions.remove(sessionId, audit)
     this.#sessions.forget(sessionId)
     this.#shares.publish({
       userId,
@@ -62,7 +62,7 @@ export class SessionRemoval {
   /** Deletes a chat in which nothing has happened since `updatedAt` and that is not open. */
   async expire({ id, userId, updatedAt }: Pick<SessionRow, 'id' | 'userId' | 'updatedAt'>): Promise<boolean> {
     if (!(await this.release(id))) return false
-    const row = await this.#parts.store.getSession(id)
+    const row = await this.#parts.store.sessions.get(id)
     if (row?.updatedAt !== updatedAt || row.runningPromptId !== null) return false
     // A reader who opens it from now on gets its end.
     await this.delete(userId, id)
@@ -76,14 +76,14 @@ export class SessionRemoval {
    */
   async endAllOf(userId: string, data: RemovedData, handOver?: string): Promise<number> {
     const { store } = this.#parts
-    const running = (await store.unfinished()).filter((row) => row.userId === userId)
+    const running = (await store.sessions.unfinished()).filter((row) => row.userId === userId)
     for (const { id } of running) await (await this.#findReadable(id))?.stopAll()
     if (handOver === undefined) await this.#shares.endAllOf(userId)
     else for (const id of await store.shares.sharedOf(userId)) await this.#handOver(id, handOver)
     this.#shares.recheckUser(userId)
     if (data === 'keep') return 0
     for (let deleted = 0; ;) {
-      const some = await store.listSessions(userId, { limit: AT_ONCE })
+      const some = await store.sessions.list(userId, { limit: AT_ONCE })
       if (some.length === 0) return deleted
       for (const { id } of some) await this.delete(userId, id)
       deleted += some.length
@@ -93,7 +93,7 @@ export class SessionRemoval {
   /** The next prompt runs in the new owner's sandbox: no file of the old one is there. */
   async #handOver(sessionId: string, to: string): Promise<void> {
     const { store } = this.#parts
-    const row = await store.getSession(sessionId)
+    const row = await store.sessions.get(sessionId)
     const session = await this.#findReadable(sessionId)
     if (row === undefined) return
     await store.shares.handOver(sessionId, to)

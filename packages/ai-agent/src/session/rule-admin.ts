@@ -93,9 +93,9 @@ export class RuleAdmin {
     const { store, calls, now } = this.#parts
     const { rules } = calls
     const since = now() - DAYS * DAY_MS
-    const sessions = await store.asksSince(userId, since)
+    const sessions = await store.approvals.asksSince(userId, since)
     const logs: SessionEvent[][] = []
-    for (const { sessionId } of sessions.slice(0, SESSIONS)) logs.push(await store.readEvents(sessionId))
+    for (const { sessionId } of sessions.slice(0, SESSIONS)) logs.push(await store.log.read(sessionId))
     const { questions, saving } = savingRules(logs, since, await rules.list(userId))
     const asked = sessions.reduce((sum, { asks }) => sum + asks, 0) - questions
     return { days: DAYS, asked, saving: rules.remember === 'always' ? saving.slice(0, MAX_SAVING) : [] }
@@ -112,9 +112,9 @@ export class RuleAdmin {
       return tool === undefined || args === undefined ? undefined : callRequest({ tool, args })
     }
     const calls: PastCall[] = []
-    for (const { id, mode, cwd } of await store.listSessions(userId, { limit: SESSIONS })) {
+    for (const { id, mode, cwd } of await store.sessions.list(userId, { limit: SESSIONS })) {
       if (calls.length >= CALLS) break
-      const events = await store.readEvents(id)
+      const events = await store.log.read(id)
       calls.push(...pastCalls(id, events, mode, (name, raw) => requestOf(cwd, name, raw)))
     }
     return calls.slice(0, CALLS)

@@ -128,7 +128,7 @@ export class Runner {
     if (promptEndIn(group) !== undefined)
       for (const { before } of onEnd) if (before !== undefined) taken = await before(run, taken)
     const { store } = core.parts
-    const storable = await storableGroup(taken, (bytes) => store.missingRoom(core.userId, bytes))
+    const storable = await storableGroup(taken, (bytes) => store.outputs.missingRoom(core.userId, bytes))
     await core.inTurn(() => this.#store(run, storable))
     await core.journal.caughtUp()
   }

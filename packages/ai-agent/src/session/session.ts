@@ -17,7 +17,8 @@ import { makeMeta } from '@sandlot/shared/chat/event-meta'
 import type { RunningPrompt } from '@sandlot/shared/admin/overview'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import type { Author, NewComment } from '@sandlot/shared/chat/shares'
-import type { CreatedSession, Ownership } from '@sandlot/storage/sessions/store'
+import type { Ownership } from '@sandlot/storage/sessions/log'
+import type { CreatedSession } from '@sandlot/storage/sessions/sessions'
 import type { SessionRow } from '@sandlot/storage/tables/records'
 import { type Unqueued, queuedMessages, sentBehindStop, unfinishedPrompt } from '../history/read-log.ts'
 import { type ModelChoice, choose, chosenIn, modelOfPrompt, modelsOf } from '../loop/model-choice.ts'
@@ -54,7 +55,7 @@ export class Session {
     parts: RunnerParts,
     changed: (summary: SessionSummary) => void,
   ): Promise<Session> {
-    return new Session(row, row.owned ?? (await parts.store.takeOver(row.id)), parts, changed)
+    return new Session(row, row.owned ?? (await parts.store.log.takeOver(row.id)), parts, changed)
   }
 
   private constructor(

@@ -27,7 +27,7 @@ afterAll(() => bench[Symbol.asyncDispose]())
 async function deployment(section?: Parameters<typeof ruleSettings>[0]) {
   const core = await bench.core()
   const metrics = createToolMetrics()
-  const rules = new RuleRegistry(core.store.rules, ruleSettings(section), Date.now)
+  const rules = new RuleRegistry(core.store.people.rules, ruleSettings(section), Date.now)
   const client = await connect(core, {
     parts: {
       administration: {
@@ -141,7 +141,7 @@ test('a rule for everybody holds at once, and no rule of a person loosens what i
   )
 
   await ask({ do: 'revoke', id: made.id })
-  const entries = await core.store.audit.page({ limit: 10 })
+  const entries = await core.store.admin.audit.page({ limit: 10 })
   const facts = { effect: 'deny', match: { shell: 'git push *' } }
   expect(entries).toMatchObject([
     { what: 'rules_changed', who: { id: ROOT.id }, before: facts },

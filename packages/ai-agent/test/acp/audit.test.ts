@@ -21,13 +21,13 @@ test('secrets, rules, shares, links, answers and deletions, in order, as one cha
   const core = await bench.core({ tools: [change.tool] })
   const { store } = core
   const secrets = new UserSecrets({
-    rows: store.secrets,
+    rows: store.people.secrets,
     vault: createVault([randomBytes(32)]),
     redact: () => undefined,
     now: Date.now,
   })
   await using ada = await connect(core, {
-    parts: { audit: store.audit, secrets, instructions: store.instructions },
+    parts: { audit: store.admin.audit, secrets, instructions: store.people.instructions },
   })
   const sessionId = await newSession(ada, by(ADA, { mode: 'manual' }))
   await ada.request(EXT.secrets, { user: ADA, ask: { do: 'set', name: 'TOKEN', value: 'hunter2-hunter2' } })
@@ -69,7 +69,7 @@ test('secrets, rules, shares, links, answers and deletions, in order, as one cha
   })) as { snapshots: { id: string }[] }
   await ada.request(methods.agent.session.delete, { sessionId, ...by(ADA) })
 
-  const lines = (await store.audit.page({ limit: 50 })).toReversed()
+  const lines = (await store.admin.audit.page({ limit: 50 })).toReversed()
   expect(lines.map(({ what }) => what)).toEqual([
     'secret_set',
     'secret_removed',
@@ -94,5 +94,5 @@ test('secrets, rules, shares, links, answers and deletions, in order, as one cha
   const all = JSON.stringify(lines)
   for (const hidden of ['hunter2', 'the-argument', 'my own words', 'Be very brief', snapshots[0]?.id ?? '-'])
     expect(all).not.toContain(hidden)
-  expect(await store.audit.check()).toMatchObject({ lines: 10, problems: [] })
+  expect(await store.admin.audit.check()).toMatchObject({ lines: 10, problems: [] })
 })

@@ -31,15 +31,15 @@ afterEach(async () => {
 
 test('a chat of a project has its folder and its mode, up to the ceiling; a model that is not there is not asked', async () => {
   const sessionId = await newSession(client, by(ADA, { project: 'p' }))
-  expect(await core.store.getSession(sessionId)).toMatchObject({
+  expect(await core.store.sessions.get(sessionId)).toMatchObject({
     cwd: '/workspace/plants/garden',
     mode: 'yolo',
   })
   expect((await core.store.chats.projectOf(ADA.id, sessionId))?.id).toBe('p')
   const bounded = await newSession(client, by({ ...ADA, modeCeiling: 'manual' }, { project: 'p' }))
-  expect((await core.store.getSession(bounded))?.mode).toBe('manual')
+  expect((await core.store.sessions.get(bounded))?.mode).toBe('manual')
   const asked = await newSession(client, by(ADA, { project: 'p', mode: 'auto-edit' }))
-  expect((await core.store.getSession(asked))?.mode).toBe('auto-edit')
+  expect((await core.store.sessions.get(asked))?.mode).toBe('auto-edit')
   await expect(newSession(client, by(BOB, { project: 'p' }))).rejects.toThrow('You have no such project.')
 })
 
@@ -50,7 +50,7 @@ test('its instructions come after one’s own', async () => {
     project: Promise.resolve(PROJECT),
     workspace: {
       awake: async () => undefined,
-      rows: core.store.instructions,
+      rows: core.store.people.instructions,
       rulesOf: async () => [],
       now: Date.now,
       log: { warn: () => undefined },

@@ -136,11 +136,14 @@ describe('a client', () => {
         ...parts,
         store: {
           ...parts.store,
-          createSession: async (...row) => {
-            const made = await parts.store.createSession(...row)
-            // From here on nothing is stored.
-            leaving.abort()
-            return made
+          sessions: {
+            ...parts.store.sessions,
+            create: async (...row) => {
+              const made = await parts.store.sessions.create(...row)
+              // From here on nothing is stored.
+              leaving.abort()
+              return made
+            },
           },
         },
       }),

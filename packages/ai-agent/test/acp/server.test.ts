@@ -82,7 +82,7 @@ describe('our own client', () => {
       }),
     )
     // The next start has it too.
-    expect((await core.store.getSession(sessionId))?.title).toBe('Plans for May')
+    expect((await core.store.sessions.get(sessionId))?.title).toBe('Plans for May')
   })
 
   test('a message that waits is taken back by its person, and its `session/prompt` is answered', async () => {

@@ -206,16 +206,16 @@ describe('a participant’s message', () => {
       { id: BOB.id, name: 'Bob' },
       { id: ADA.id, name: 'Ada' },
     ])
-    expect((await core.store.spentSince(BOB.id, 0, Date.now())).turns).toBe(2)
-    expect((await core.store.spentSince(ADA.id, 0, Date.now())).turns).toBe(0)
+    expect((await core.store.usage.spentSince(BOB.id, 0, Date.now())).turns).toBe(2)
+    expect((await core.store.usage.spentSince(ADA.id, 0, Date.now())).turns).toBe(0)
   })
 
   test('of a guest counts for the owner', async () => {
     await share({ access: 'take_part', targetId: GIL.id })
     bench.provider.add(textAnswer('Hello.'))
     await prompt(bob, GIL, 'Hello')
-    expect((await core.store.spentSince(ADA.id, 0, Date.now())).turns).toBe(1)
-    expect((await core.store.spentSince(GIL.id, 0, Date.now())).turns).toBe(0)
+    expect((await core.store.usage.spentSince(ADA.id, 0, Date.now())).turns).toBe(1)
+    expect((await core.store.usage.spentSince(GIL.id, 0, Date.now())).turns).toBe(0)
   })
 
   test('never joins a running prompt, and lowers the one that takes it up', async () => {
@@ -309,7 +309,7 @@ describe('what ends', () => {
       await load(bob, GIL)
       await core.manager.removal.endAllOf(ADA.id, 'keep', handOver)
       expect(await comesTo(load(bob, GIL))).toBe(handOver === undefined ? 'not_found' : 'ok')
-      const row = await core.store.getSession(sessionId)
+      const row = await core.store.sessions.get(sessionId)
       expect(row?.userId).toBe(handOver ?? ADA.id)
       if (handOver !== undefined)
         expect(await comesTo(bob.request(EXT.rename, { user: BOB, sessionId, title: 'Mine' }))).toBe('ok')
@@ -425,7 +425,7 @@ test('whom it concerns gets a notice: of a share, a mention, an approval that th
   await ada.request(methods.agent.session.setMode, { sessionId, modeId: 'manual', ...by(ADA) })
   void prompt(ada, ADA, 'Change it.').catch(() => undefined)
   const told = async () =>
-    (await core.store.notificationsAfter(0, 10)).map(({ userId, kind, about }) => [userId, kind, about])
+    (await core.store.notifications.after(0, 10)).map(({ userId, kind, about }) => [userId, kind, about])
   await expect.poll(told).toEqual([
     [BOB.id, 'shared', 'Ada'],
     [ADA.id, 'mentioned', 'Bob'],

@@ -68,7 +68,7 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
   return connect(core, {
     parts: {
       shell,
-      audit: core.store.audit,
+      audit: core.store.admin.audit,
       ...(ceiling === undefined ? {} : { modeCeilingOf: () => ceiling }),
     },
     ...(ours ? {} : { capabilities: {} }),
@@ -192,7 +192,7 @@ describe('everybody’s sandboxes', () => {
     expect(await one.request(EXT.sandboxes, { user: ROOT, ask: reset })).toEqual({})
     await open()
     expect(await one.request(EXT.sandboxes, { user: ROOT, ask: reset })).toEqual({})
-    const { audit } = (await bench.core()).store
+    const { audit } = (await bench.core()).store.admin
     const lines = (await audit.page({ limit: 50 })).filter(({ whom }) => whom.id === eve.id)
     expect(lines.map(({ what, who, before, after }) => ({ what, by: who.id, before, after }))).toEqual([
       { what: 'sandbox_reset', by: 'u_root', before: null, after: null },

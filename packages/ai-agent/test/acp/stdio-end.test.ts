@@ -64,8 +64,8 @@ async function expectOver({ folder, provider, sessionId }: Begun): Promise<void>
   expect(lock).toBeDefined()
   lock?.release()
   const store = await openSessionStore(join(folder.path, 'sessions.db'))
-  expect(await store.unfinished()).toEqual([])
-  expect(happened(await store.readEvents(sessionId), 'prompt_ended')).toHaveLength(1)
+  expect(await store.sessions.unfinished()).toEqual([])
+  expect(happened(await store.log.read(sessionId), 'prompt_ended')).toHaveLength(1)
   await store.close()
 }
 

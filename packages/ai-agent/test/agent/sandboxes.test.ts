@@ -64,9 +64,9 @@ test('beside an agent what is only asked changes nothing, like a copy of a chat 
   await oneUserAndOneStray()
   const copy = { id: 'copy', userId: '', cwd: '/workspace', mode: 'manual', at: Date.now() } as const
   const store = await openSessionStore(join(folder, 'sessions.db'))
-  await store.createSession(copy)
+  await store.sessions.create(copy)
   for (const act of ['list', 'ownerless', 'agents']) await admin(act)
-  await expect(store.createSession(copy)).rejects.toThrow()
+  await expect(store.sessions.create(copy)).rejects.toThrow()
   await store.close()
 }, 60_000)
 

@@ -1,5 +1,6 @@
 /** Rules are read once until something changes, and a change counts for whoever asks after it. */
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
+import type { RuleStore } from '@sandlot/storage/sessions/rules'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -23,16 +24,16 @@ beforeEach(async () => {
   now = 1_000
   const list = (userId: string) => {
     reads.push(userId)
-    return real.rules.list(userId)
+    return real.people.rules.list(userId)
   }
-  store = withCachedRules({ ...real, rules: { ...real.rules, list } })
+  store = withCachedRules({ ...real, people: { ...real.people, rules: { ...real.people.rules, list } } })
 })
 afterEach(async () => {
   await store.close()
   rmSync(folder, { recursive: true, force: true })
 })
 
-const book = (): RuleRegistry => new RuleRegistry(store.rules, ruleSettings(undefined), () => now)
+const book = (): RuleRegistry => new RuleRegistry(store.people.rules, ruleSettings(undefined), () => now)
 const rule = (id: string, more: object = {}) => ({
   id,
   effect: 'allow' as const,
@@ -69,32 +70,37 @@ test('what is over by the clock is over, without a read', async () => {
 })
 
 test.each<[string, () => Promise<unknown>, string[]]>([
-  ['an added rule', () => store.rules.add('ada', rule('new')), ['new', 'once', 'session']],
-  ['one that is refused', () => store.rules.add('ada', rule('once')).catch(() => 0), ['once', 'session']],
+  ['an added rule', () => store.people.rules.add('ada', rule('new')), ['new', 'once', 'session']],
+  [
+    'one that is refused',
+    () => store.people.rules.add('ada', rule('once')).catch(() => 0),
+    ['once', 'session'],
+  ],
   [
     'a stored answer',
-    () => store.append('s', [], { rules: [rule('answered')] }),
+    () => store.log.append('s', [], { rules: [rule('answered')] }),
     ['answered', 'once', 'session'],
   ],
-  ['the end of the prompt', () => store.append('s', [], { runningPromptId: null }), ['session']],
-  ['the end of the session', () => store.deleteSession('s'), []],
+  ['the end of the prompt', () => store.log.append('s', [], { runningPromptId: null }), ['session']],
+  ['the end of the session', () => store.sessions.remove('s'), []],
 ])('%s changes what holds, at once', async (_, change, left) => {
-  await store.createSession({ id: 's', userId: 'ada', cwd: '/', mode: 'manual', at: 1 })
+  await store.sessions.create({ id: 's', userId: 'ada', cwd: '/', mode: 'manual', at: 1 })
   const started = makeSandlotEvent({ type: 'prompt_started' }, { promptId: 'p' }, 1)
-  await store.append('s', [started], { runningPromptId: 'p' })
-  await store.rules.add('ada', rule('once', { endsWith: { sessionId: 's', promptId: 'p' } }))
-  await store.rules.add('ada', rule('session', { endsWith: { sessionId: 's' } }))
-  const ids = async (rules: SessionStore['rules']) => (await rules.list('ada')).map(({ id }) => id)
-  expect(await ids(store.rules)).toEqual(['once', 'session'])
+  await store.log.append('s', [started], { runningPromptId: 'p' })
+  await store.people.rules.add('ada', rule('once', { endsWith: { sessionId: 's', promptId: 'p' } }))
+  await store.people.rules.add('ada', rule('session', { endsWith: { sessionId: 's' } }))
+  const ids = async (rules: RuleStore) => (await rules.list('ada')).map(({ id }) => id)
+  expect(await ids(store.people.rules)).toEqual(['once', 'session'])
   await change()
-  expect(await ids(store.rules)).toEqual(left)
-  expect(await ids(real.rules)).toEqual(left)
+  expect(await ids(store.people.rules)).toEqual(left)
+  expect(await ids(real.people.rules)).toEqual(left)
 })
 
 test('a read that fails is not kept', async () => {
-  let list: SessionStore['rules']['list'] = () => Promise.reject(new Error('no disk'))
-  const cached = withCachedRules({ ...real, rules: { ...real.rules, list: (userId) => list(userId) } })
-  await expect(cached.rules.list('ada')).rejects.toThrow('no disk')
-  list = real.rules.list
-  expect(await cached.rules.list('ada')).toEqual([])
+  let list: RuleStore['list'] = () => Promise.reject(new Error('no disk'))
+  const rules = { ...real.people.rules, list: (userId: string) => list(userId) }
+  const cached = withCachedRules({ ...real, people: { ...real.people, rules } })
+  await expect(cached.people.rules.list('ada')).rejects.toThrow('no disk')
+  list = real.people.rules.list
+  expect(await cached.people.rules.list('ada')).toEqual([])
 })

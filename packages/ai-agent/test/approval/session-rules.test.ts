@@ -188,7 +188,7 @@ test('where nothing may be kept, nobody can write down a rule that allows; one t
   })
   const soon = { do: 'add', rule: { ...newRule({ shell: 'ls *' }).rule, expiresAt: Date.now() - 1 } } as const
   await expect(rules.answer('u', soon, never)).rejects.toMatchObject({ code: 'bad_request' })
-  await core.store.rules.add('u', {
+  await core.store.people.rules.add('u', {
     id: 'old',
     effect: 'deny',
     match: { tool: '*' },

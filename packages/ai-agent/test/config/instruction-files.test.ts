@@ -4,6 +4,7 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { Project } from '@sandlot/shared/chat/chats'
 import type { InstructionFile } from '@sandlot/shared/chat/instruction-files'
 import type { Rule } from '@sandlot/shared/chat/rules'
+import type { InstructionRows } from '@sandlot/storage/people/instructions'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import fc from 'fast-check'
@@ -51,7 +52,7 @@ afterAll(async () => {
   await store.close()
 })
 beforeEach(async () => {
-  await store.instructions.changeFiles(USER, AT, () => '')
+  await store.people.instructions.changeFiles(USER, AT, () => '')
   sandbox = await emptySandbox(local, USER)
   now = AT
   rules = []
@@ -61,7 +62,7 @@ beforeEach(async () => {
 interface Change {
   folder?: string
   awake?: () => Promise<Sandbox | undefined>
-  rows?: SessionStore['instructions']
+  rows?: InstructionRows
 }
 
 function read({ folder, awake, rows }: Change = {}) {
@@ -75,7 +76,7 @@ function read({ folder, awake, rows }: Change = {}) {
     project: Promise.resolve(project),
     workspace: {
       awake: awake ?? ((userId) => local.sandboxes.connected(userId)),
-      rows: rows ?? store.instructions,
+      rows: rows ?? store.people.instructions,
       rulesOf: async () => rules,
       now: () => now,
       log: { warn: (fields) => warned.push(fields) },
@@ -286,13 +287,13 @@ describe('without a reading', () => {
 
   test('stored texts that cannot be read or written are logged; what is read counts', async () => {
     await write('AGENTS.md', 'One.')
-    expect((await read({ rows: closed.instructions })).text).toMatch(/One\.$/)
+    expect((await read({ rows: closed.people.instructions })).text).toMatch(/One\.$/)
     const warning = { userId: USER, error: expect.any(String) }
     expect(warned).toEqual([warning, warning])
   })
 
   test('an unchanged text is stored once an hour', async () => {
-    const stored = () => store.instructions.files(USER)
+    const stored = () => store.people.instructions.files(USER)
     await write('AGENTS.md', 'One.')
     await read()
     const first = await stored()

@@ -83,7 +83,7 @@ describe('who is meant', () => {
   test('an address that was said once is known after a restart, and may change', async () => {
     const path = join(folder, 'people.db')
     const store = await openSessionStore(path)
-    const people = await People.open(store.people, log)
+    const people = await People.open(store.people.known, log)
     people.record({ id: 'id1', email: 'old@example.org' })
     people.record({ id: 'id1', email: 'Ada@Example.org' })
     people.record({ id: 'id1' })
@@ -91,7 +91,7 @@ describe('who is meant', () => {
     await people.settled()
     await store.close()
     const again = await openSessionStore(path)
-    const known = await People.open(again.people, log)
+    const known = await People.open(again.people.known, log)
     expect([known.emailOf('id1'), known.emailOf('id2')]).toEqual(['ada@example.org', undefined])
     await again.close()
   })
@@ -137,7 +137,7 @@ describe('the network of one person', () => {
   async function networkOf(file: unknown, env: Record<string, string>) {
     const config = read(file, env)
     const store = await openSessionStore(join(folder, 'rules.db'))
-    const rules = new RuleRegistry(store.rules, ruleSettings(config.file.rules), Date.now)
+    const rules = new RuleRegistry(store.people.rules, ruleSettings(config.file.rules), Date.now)
     const asks = config.file.rules?.hosts === 'ask'
     const personal = personalSettings(config.file, emailOf)
     return { network: userNetwork(config.sandbox.network, asks, personal, rules), rules, store, personal }

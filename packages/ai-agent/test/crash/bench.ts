@@ -90,7 +90,7 @@ export async function live(script: CrashScript, world: World, life: Life): Promi
   })
   const work = async (): Promise<'done'> => {
     await core.manager.resumeUnfinished()
-    const known = await core.store.getSession(SESSION)
+    const known = await core.store.sessions.get(SESSION)
     const session =
       known === undefined
         ? await core.manager.create({
@@ -189,7 +189,7 @@ export class CrashBench implements AsyncDisposable {
     const sandboxes = this.#sandboxes?.open(store)
     try {
       const sandbox = await sandboxes?.acquire(USER)
-      return await look(store, await store.readEvents(SESSION), sandbox)
+      return await look(store, await store.log.read(SESSION), sandbox)
     } finally {
       await sandboxes?.close()
       await store.close()

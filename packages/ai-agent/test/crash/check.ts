@@ -43,7 +43,7 @@ export async function checkAfterCrashes(
   const { script } = bench
   await bench.read(async (store, log, sandbox) => {
     expect(log.map(seqOf)).toEqual(log.map((_, place) => place + 1))
-    expect(await store.getSession(SESSION)).toMatchObject({ runningPromptId: null, waiting: 0 })
+    expect(await store.sessions.get(SESSION)).toMatchObject({ runningPromptId: null, waiting: 0 })
 
     const announced = log.flatMap((event) => (event.sessionUpdate === 'tool_call' ? [event.toolCallId] : []))
     expect(new Set(announced).size).toBe(announced.length)
@@ -65,9 +65,9 @@ export async function checkAfterCrashes(
     expect(new Set(requestIds).size).toBe(requestIds.length)
 
     for (const [callId, text] of Object.entries(expected === undefined ? {} : (script.outputs ?? {}))) {
-      const bytes = await store.readOutput(SESSION, callId, 0, Number.MAX_SAFE_INTEGER)
+      const bytes = await store.outputs.read(SESSION, callId, 0, Number.MAX_SAFE_INTEGER)
       expect(new TextDecoder().decode(bytes)).toBe(text)
-      expect(await store.outputInfo(SESSION, callId)).toMatchObject({
+      expect(await store.outputs.get(SESSION, callId)).toMatchObject({
         complete: true,
         storedBytes: bytes.length,
         totalBytes: bytes.length,

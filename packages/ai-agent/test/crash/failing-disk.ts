@@ -2,13 +2,6 @@
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { StorageError } from '@sandlot/storage/storage-error'
 
-const WRITES: ReadonlySet<string | symbol> = new Set<keyof SessionStore>([
-  'createSession',
-  'takeOver',
-  'append',
-  'appendOutput',
-])
-
 /** `full`: there is no room for this write, and for none later until somebody has made some. `once`: for this one alone. */
 export type DiskFailure = 'full' | 'once'
 
@@ -29,14 +22,17 @@ export class FailingDisk {
 
   /** The store, as long as its writes succeed. */
   under(store: SessionStore): SessionStore {
-    return new Proxy(store, {
-      get: (_target, name) => {
-        const value: unknown = Reflect.get(store, name, store)
-        if (typeof value !== 'function') return value
-        if (!WRITES.has(name)) return value.bind(store)
-        return (...args: unknown[]) => this.#write(async () => Reflect.apply(value, store, args))
+    const { sessions, log, outputs } = store
+    return {
+      ...store,
+      sessions: { ...sessions, create: (...args) => this.#write(() => sessions.create(...args)) },
+      log: {
+        ...log,
+        takeOver: (...args) => this.#write(() => log.takeOver(...args)),
+        append: (...args) => this.#write(() => log.append(...args)),
       },
-    })
+      outputs: { ...outputs, append: (...args) => this.#write(() => outputs.append(...args)) },
+    }
   }
 
   /**
@@ -53,7 +49,7 @@ export class FailingDisk {
     }
   }
 
-  async #write(work: () => Promise<unknown>): Promise<unknown> {
+  async #write<T>(work: () => Promise<T>): Promise<T> {
     this.writes += 1
     const now = this.writes === this.#at
     this.struck ||= now

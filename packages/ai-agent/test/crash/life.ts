@@ -96,11 +96,23 @@ function mortalStore(store: SessionStore, life: Life): SessionStore {
   return during(
     store,
     {
-      takeOver: (id) => life.step('takeover', () => store.takeOver(id)),
-      append: (id, events, effects, epoch) =>
-        life.step(events.map(nameOf).join(' + '), () => store.append(id, events, effects, epoch)),
-      appendOutput: (id, callId, offset, bytes, epoch) =>
-        life.step('output', () => store.appendOutput(id, callId, offset, bytes, epoch)),
+      log: during(
+        store.log,
+        {
+          takeOver: (id) => life.step('takeover', () => store.log.takeOver(id)),
+          append: (id, events, effects, epoch) =>
+            life.step(events.map(nameOf).join(' + '), () => store.log.append(id, events, effects, epoch)),
+        },
+        life,
+      ),
+      outputs: during(
+        store.outputs,
+        {
+          append: (id, callId, offset, bytes, epoch) =>
+            life.step('output', () => store.outputs.append(id, callId, offset, bytes, epoch)),
+        },
+        life,
+      ),
     },
     life,
   )

@@ -128,7 +128,11 @@ describe('limits of a day', () => {
     await whenEvent(session, ({ sessionUpdate }) => sessionUpdate === 'agent_message_chunk')
     await session.cancel()
     expect(await done).toMatchObject({ reason: 'cancelled' })
-    expect(await core.store.spentSince('u_ada', 0, 0)).toMatchObject({ turns: 0, tokens: 0, unpriced: 0 })
+    expect(await core.store.usage.spentSince('u_ada', 0, 0)).toMatchObject({
+      turns: 0,
+      tokens: 0,
+      unpriced: 0,
+    })
   })
 
   test('a day begins at midnight UTC', async () => {
@@ -142,7 +146,7 @@ describe('limits of a day', () => {
     const core = await coreWith(bench, { tokens: 15 }, () => NOON)
     await ask(await newSession(core), 'first')
     const spent = { ...NOTHING, turns: 1, tokens: 15, unpriced: 1 }
-    expect(await core.store.spentSince('u_ada', MIDNIGHT - 24 * HOUR, NOON)).toEqual(spent)
+    expect(await core.store.usage.spentSince('u_ada', MIDNIGHT - 24 * HOUR, NOON)).toEqual(spent)
     const session = await newSession(core)
     await ask(session, 'second')
     expect(reasons(session)).toEqual(['budget'])
@@ -254,7 +258,7 @@ describe('limits of a day', () => {
     const session = await newSession(core)
     for (let nth = 0; nth < 2; nth++) await ask(session, 'go')
     expect(reasons(session)).toEqual(['completed', 'budget'])
-    expect(await core.store.spentSince('u_ada', 0, Date.now())).toMatchObject({ turns: 2, calls: 1 })
+    expect(await core.store.usage.spentSince('u_ada', 0, Date.now())).toMatchObject({ turns: 2, calls: 1 })
     expect(bench.provider.requests).toHaveLength(2)
   })
 
@@ -264,12 +268,12 @@ describe('limits of a day', () => {
     await using bench = await AgentBench.start([says('never')])
     const core = await bench.core({
       wrap: (parts) => {
-        const store = Object.create(parts.store) as typeof parts.store
-        store.spentSince = async () => {
+        const spentSince = async () => {
           asked.resolve()
           await known.promise
           return { ...NOTHING, turns: 9 }
         }
+        const store = { ...parts.store, usage: { ...parts.store.usage, spentSince } }
         return { ...parts, store, limitsOf: () => ({ maxTurns: 20, budgets: { day: { turns: 1 } } }) }
       },
     })
@@ -356,7 +360,7 @@ describe('limits of a month', () => {
     held.release('a')
     await running.done
     expect(reasons(session)).toEqual(['completed', 'completed'])
-    const turns = async (at: number) => (await core.store.spentSince('u_ada', at, now)).turns
+    const turns = async (at: number) => (await core.store.usage.spentSince('u_ada', at, now)).turns
     expect([await turns(await startOf('month', DECEMBER - 1)), await turns(DECEMBER)]).toEqual([3, 1])
     // A clock that is set back into November finds its limit used up, as it was.
     now = DECEMBER - HOUR
@@ -395,7 +399,7 @@ describe('limits of several people together', () => {
       budgets: userId === 'u_eve' ? {} : { together: [{ of, month: { tokens: 15 } }] },
     })
     const core = await bench.core({ parts: { limitsOf, now: () => NOON } })
-    for (const id of ['u_ada', 'u_bob']) await core.store.people.put(id, { teams: ['t_1'] })
+    for (const id of ['u_ada', 'u_bob']) await core.store.people.known.put(id, { teams: ['t_1'] })
     const [ada, bob, eve] = [
       await newSession(core),
       await sessionOf(core, 'u_bob'),
@@ -440,7 +444,7 @@ describe('limits of several people together', () => {
     let day: PeriodBudgets = { calls: 2 }
     const limitsOf = () => ({ maxTurns: 20, budgets: { together: [{ of, day }] } })
     const core = await bench.core({ parts: { limitsOf, now: () => now } })
-    for (const id of ['u_ada', 'u_bob']) await core.store.people.put(id, { teams: ['t_1'] })
+    for (const id of ['u_ada', 'u_bob']) await core.store.people.known.put(id, { teams: ['t_1'] })
     await ask(await newSession(core), 'go')
     const bob = await sessionOf(core, 'u_bob')
     await ask(bob, 'go')
@@ -449,7 +453,7 @@ describe('limits of several people together', () => {
     expect(reasons(bob)).toEqual(['budget'])
     // Two ends at the same moment are no time; an hour of one counts for both.
     const at = await startOf('day', NOON)
-    expect(await core.store.spentTogether(of, at, now)).toMatchObject({ turns: 3, calls: 3, ms: 0 })
+    expect(await core.store.usage.spentTogether(of, at, now)).toMatchObject({ turns: 3, calls: 3, ms: 0 })
     day = { ms: HOUR }
     now += HOUR
     await ask(bob, 'again')

@@ -173,7 +173,7 @@ test('a restart keeps the line: what ran goes on, then what waited, by turns', a
   const gates = names.map((_, place) => heldAnswer(`answer ${place}`))
   bench.provider.add(...gates.map(({ answer }) => answer))
   const after = await withQueue(bench, 1)
-  const unfinished = await after.core.store.unfinished()
+  const unfinished = await after.core.store.sessions.unfinished()
   await after.queue.restore(
     unfinished.map(({ runningPromptId, userId }) => ({ promptId: runningPromptId ?? '', person: userId })),
   )
@@ -183,7 +183,7 @@ test('a restart keeps the line: what ran goes on, then what waited, by turns', a
     await gate.asked
     gate.release()
   }
-  while ((await after.core.store.unfinished()).length > 0) await sleep(5)
+  while ((await after.core.store.sessions.unfinished()).length > 0) await sleep(5)
   expect(lastWords(bench).slice(asked)).toEqual(['ada 0', 'bob 3', 'cleo 4', 'ada 1', 'bob 5', 'ada 2'])
   await after.queue.settled()
   expect(await after.core.store.promptQueue.all()).toEqual([])

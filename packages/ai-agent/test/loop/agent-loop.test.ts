@@ -327,12 +327,12 @@ describe('a defect', () => {
     await using bench = await AgentBench.start([textAnswer('one'), textAnswer('two')])
     const core = await bench.core()
     const session = await newSession(core)
-    const append = core.store.append.bind(core.store)
+    const append = core.store.log.append.bind(core.store)
     const { done } = await session.prompt('go')
-    core.store.append = () => Promise.reject(new Error('the disk is full'))
+    core.store.log.append = () => Promise.reject(new Error('the disk is full'))
     await expect(done).rejects.toThrow('the disk is full')
     expect(session.running).toBe(false)
-    core.store.append = append
+    core.store.log.append = append
     const next = await session.prompt('are you there?')
     expect(await next.done).toMatchObject({ reason: 'completed' })
     expect(happened(session.log, 'prompt_started')).toHaveLength(1)
@@ -352,15 +352,15 @@ test('a prompt that breaks off leaves no question open whose call has ended', as
   const session = await newSession(core, 'manual')
   const { done } = await session.prompt('go')
   await Promise.all([whenHappened(session, 'approval_asked'), look.whenBegun(1)])
-  const { append } = core.store
-  core.store.append = () => {
-    core.store.append = append
+  const { append } = core.store.log
+  core.store.log.append = () => {
+    core.store.log.append = append
     return Promise.reject(new Error('the disk was full for a moment'))
   }
   look.release('l')
   expect(await done).toMatchObject({ reason: 'error' })
   // The row from which the list of chats is read.
-  expect(await core.store.getSession(session.id)).toMatchObject({ waiting: 0 })
+  expect(await core.store.sessions.get(session.id)).toMatchObject({ waiting: 0 })
   expect(happened(session.log, 'approval_answered')).toMatchObject([{ allowed: false, by: 'cancel' }])
   expect(Object.values(outcomes(session.log)).map(({ length }) => length)).toEqual([1, 1])
 })

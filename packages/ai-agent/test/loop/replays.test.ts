@@ -178,7 +178,13 @@ test('those that a summary replaced are not read again', async () => {
     parts: { model },
     wrap: (parts) => ({
       ...parts,
-      store: { ...parts.store, readOutput: (...args) => (reads++, parts.store.readOutput(...args)) },
+      store: {
+        ...parts.store,
+        outputs: {
+          ...parts.store.outputs,
+          read: (...args) => (reads++, parts.store.outputs.read(...args)),
+        },
+      },
     }),
   })
   const session = await newSession(core)
@@ -199,7 +205,10 @@ test('one that retention has removed in part is none', async () => {
       ...parts,
       store: {
         ...parts.store,
-        readOutput: async (...args) => (await parts.store.readOutput(...args)).slice(cut ? 1_000 : 0),
+        outputs: {
+          ...parts.store.outputs,
+          read: async (...args) => (await parts.store.outputs.read(...args)).slice(cut ? 1_000 : 0),
+        },
       },
     }),
   })
@@ -245,7 +254,10 @@ test.each([
         ...parts,
         store: {
           ...parts.store,
-          append: (id, events, ...rest) => parts.store.append(id, events.map(asBefore), ...rest),
+          log: {
+            ...parts.store.log,
+            append: (id, events, ...rest) => parts.store.log.append(id, events.map(asBefore), ...rest),
+          },
         },
       }),
     })

@@ -196,7 +196,7 @@ describe('a server of the deployment', () => {
     // The audit log has both, with names of values only.
     const store = await openSessionStore(join(data, 'sessions.db'))
     closing.push(() => store.close())
-    const lines = await store.audit.page({ limit: 10 })
+    const lines = await store.admin.audit.page({ limit: 10 })
     expect(lines.map(({ who, what, whom }) => [who.id, what, whom.name])).toEqual([
       ['root', 'server_removed', 'notes'],
       ['root', 'server_changed', 'notes'],
@@ -259,7 +259,7 @@ describe('a server of the deployment', () => {
     await agent.leave()
     const store = await openSessionStore(join(data, 'sessions.db'))
     closing.push(() => store.close())
-    for (const user of ['ada', 'bob']) expect(await store.secrets.names(user)).toEqual([])
+    for (const user of ['ada', 'bob']) expect(await store.people.secrets.names(user)).toEqual([])
   })
 
   test('its tools are switched off and read only without a new connection; the server off is not used', async () => {
@@ -404,7 +404,7 @@ describe('a person’s own server', () => {
     closing.push(() => store.close())
     const secrets = new Map<string, string>()
     const registry = await ServerRegistry.open({
-      rows: store.mcpServers,
+      rows: store.people.mcpServers,
       secrets: {
         get: async (userId, name) => secrets.get(`${userId} ${name}`),
         set: async (userId, name, value) => {
@@ -443,8 +443,8 @@ describe('a person’s own server', () => {
     expect(states).toMatchObject([
       { state: 'unavailable', why: expect.stringMatching(/no-such-program.*was not found/) },
     ])
-    await store.people.remove('ada', 0)
-    expect(await store.mcpServers.all()).toEqual([])
+    await store.people.known.remove('ada', 0)
+    expect(await store.people.mcpServers.all()).toEqual([])
   })
 
   test('is not at an address of the deployment’s network, whatever its name resolves to', async () => {

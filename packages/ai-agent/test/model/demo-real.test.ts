@@ -28,9 +28,9 @@ interface Told {
 }
 
 async function tell(text: string): Promise<Told> {
-  const before = (await core.store.getSession(session.id))?.lastSeq ?? 0
+  const before = (await core.store.sessions.get(session.id))?.lastSeq ?? 0
   await ask(session, text)
-  const log = await core.store.readEvents(session.id, before)
+  const log = await core.store.log.read(session.id, before)
   const outcomes = new Map(log.filter(isOutcome).map((event) => [event.toolCallId, event]))
   return {
     calls: log.flatMap((event) => {

@@ -135,11 +135,11 @@ describe('an endpoint that is added', () => {
     await one.says('hi')
     await one.leave()
     const store = await openSessionStore(join(data, 'sessions.db'))
-    const sessions = await store.listSessions(ADA.id, { limit: 10 })
+    const sessions = await store.sessions.list(ADA.id, { limit: 10 })
     const costs: unknown[] = []
     for (const { id } of sessions.toSorted((a, b) => a.createdAt - b.createdAt))
       costs.push(
-        (await store.readEvents(id)).map((event) => metaOf(event).cost).find((cost) => cost !== undefined),
+        (await store.log.read(id)).map((event) => metaOf(event).cost).find((cost) => cost !== undefined),
       )
     await store.close()
     expect(costs).toEqual([undefined, 3.5, 4.5])
@@ -307,8 +307,8 @@ describe('settings of a model that the version before does not know', () => {
 describe('the API of a model', () => {
   const rowsOf = async (data: string) => {
     const store = await openSessionStore(join(data, 'sessions.db'))
-    const rows = await store.modelEndpoints.all()
-    const audit = await store.audit.page({ limit: 10 })
+    const rows = await store.people.modelEndpoints.all()
+    const audit = await store.admin.audit.page({ limit: 10 })
     await store.close()
     return { wires: rows.flatMap(({ endpoint }) => endpoint.models.map(({ wire }) => wire)), audit }
   }

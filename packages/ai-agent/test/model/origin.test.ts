@@ -14,7 +14,7 @@ test('it changes with the address, the key, the family of models and the deploym
   const silence = { idleMs: 1_000, progressMs: 1_000 }
   const originOf = async (more: object = {}, byte = 1): Promise<string> => {
     const registry = await ModelRegistry.open({
-      rows: store.modelEndpoints,
+      rows: store.people.modelEndpoints,
       secrets,
       configured: { main: { ...ENDPOINT, ...more }, choices: [], fallbacks: [], silence },
       silence,

@@ -22,7 +22,7 @@ async function openCore(bench: AgentBench, tool: Held): Promise<{ core: Core; re
     tools: [tool.tool],
     parts: { isRemoved: (userId) => removals.has(userId) },
   })
-  removals = new Removals(await core.store.people.removed())
+  removals = new Removals(await core.store.people.known.removed())
   return { core, removals }
 }
 
@@ -39,8 +39,8 @@ const partsFor = (
   }
   return {
     rows: {
-      remove: (id, at) => step('rows', () => core.store.people.remove(id, at)),
-      purge: (id) => core.store.people.purge(id),
+      remove: (id, at) => step('rows', () => core.store.people.known.remove(id, at)),
+      purge: (id) => core.store.people.known.purge(id),
     },
     endSessions: (id, data) => step('sessions', () => core.manager.removal.endAllOf(id, data)),
     audit: (line) => void lines.push(line),
@@ -59,9 +59,9 @@ test('what runs is stopped, and nothing of theirs begins any more; others go on'
   await tool.whenBegun(1)
   await removals.remove(ID, 'keep', partsFor(core))
   expect(await done).toMatchObject({ reason: 'cancelled' })
-  expect(await core.store.unfinished()).toEqual([])
+  expect(await core.store.sessions.unfinished()).toEqual([])
   // Kept, for whoever runs this Sandlot.
-  expect((await core.store.getSession(session.id))?.userId).toBe(ID)
+  expect((await core.store.sessions.get(session.id))?.userId).toBe(ID)
   await expect(core.manager.get(ID, session.id)).rejects.toMatchObject({ code: 'not_found' })
   await expect(core.manager.prompt(ID, session.id, 'more', {})).rejects.toMatchObject({ code: 'not_found' })
   const another = core.manager.create({ userId: ID, cwd: '/workspace', mode: 'yolo' })
@@ -76,14 +76,14 @@ test('with purge every session goes, however many there are', async () => {
   const tool = heldTool('held', false)
   const { core, removals } = await openCore(bench, tool)
   for (let n = 0; n < 230; n += 1)
-    await core.store.createSession({ id: `s${n}`, userId: ID, cwd: '/workspace', mode: 'yolo', at: 5 })
-  await core.store.createSession({ id: 'bobs', userId: 'u_bob', cwd: '/workspace', mode: 'yolo', at: 5 })
+    await core.store.sessions.create({ id: `s${n}`, userId: ID, cwd: '/workspace', mode: 'yolo', at: 5 })
+  await core.store.sessions.create({ id: 'bobs', userId: 'u_bob', cwd: '/workspace', mode: 'yolo', at: 5 })
   await (await core.manager.get(ID, 's7')).prompt('go')
   await tool.whenBegun(1)
   const lines: unknown[] = []
   await removals.remove(ID, 'purge', partsFor(core, [], undefined, lines))
-  expect(await core.store.listSessions(ID)).toEqual([])
-  expect(await core.store.listSessions('u_bob')).toHaveLength(1)
+  expect(await core.store.sessions.list(ID)).toEqual([])
+  expect(await core.store.sessions.list('u_bob')).toHaveLength(1)
   // One line for all of them, and none for doing it again.
   await removals.remove(ID, 'purge', partsFor(core, [], undefined, lines))
   expect(lines).toMatchObject([{ what: 'chat_deleted', whom: { id: ID }, count: 230 }])
@@ -110,8 +110,8 @@ test('cut off anywhere it is ended by doing it again, and a start in between tak
       const steps: string[] = []
       await removals.remove(ID, data, partsFor(core, steps))
       expect(steps).toEqual(order)
-      expect(await core.store.unfinished()).toEqual([])
-      expect(await core.store.listSessions(ID)).toHaveLength(data === 'purge' ? 0 : 1)
+      expect(await core.store.sessions.unfinished()).toEqual([])
+      expect(await core.store.sessions.list(ID)).toHaveLength(data === 'purge' ? 0 : 1)
     }
   }
 })
@@ -206,9 +206,9 @@ test('with purge nothing is left of a person in the database but the audit’s l
       await session.prompt(`${word} please`)
     ).done
     await session.rename(`About ${word}`)
-    await store.appendOutput(session.id, 'c1', 0, Buffer.from(word))
-    await store.instructions.put(userId, `${word} first`, 1)
-    await store.people.put(userId, { email: `${word}@example.org`, teams: [] })
+    await store.outputs.append(session.id, 'c1', 0, Buffer.from(word))
+    await store.people.instructions.put(userId, `${word} first`, 1)
+    await store.people.known.put(userId, { email: `${word}@example.org`, teams: [] })
     await store.chats.putProject(userId, {
       id: `p_${word}`,
       name: word,
@@ -218,14 +218,14 @@ test('with purge nothing is left of a person in the database but the audit’s l
       model: null,
     })
   }
-  await store.audit.write({ who: { id: ID, name: 'zebrafish' }, what: 'secret_set' })
+  await store.admin.audit.write({ who: { id: ID, name: 'zebrafish' }, what: 'secret_set' })
   expect(tablesWith(bench.folder, 'zebrafish')).toContain('events')
   await removals.remove(ID, 'purge', partsFor(core))
   expect(tablesWith(bench.folder, 'zebrafish')).toEqual(['audit'])
   // The id alone is kept: it is given to no other person.
   expect(tablesWith(bench.folder, ID)).toEqual(['audit', 'removed_people'])
   expect(tablesWith(bench.folder, 'u_bob')).toContain('usage')
-  expect(await store.audit.check()).toMatchObject({ problems: [] })
+  expect(await store.admin.audit.check()).toMatchObject({ problems: [] })
 })
 
 /** Also of the bytes of outputs and of the search index. */

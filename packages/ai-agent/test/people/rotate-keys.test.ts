@@ -32,7 +32,7 @@ beforeEach(() => {
 const withStored = async <T>(work: (rows: SecretRows) => Promise<T>): Promise<T> => {
   const store = await openSessionStore(join(folder, 'sessions.db'))
   try {
-    return await work(store.secrets)
+    return await work(store.people.secrets)
   } finally {
     await store.close()
   }

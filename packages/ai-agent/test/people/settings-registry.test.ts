@@ -18,7 +18,7 @@ test('a change of name or members is stored after another agent has changed the 
     sections: ['teams'],
   }
   const parts = {
-    rows: store.agentSettings,
+    rows: store.people.settings,
     people: { get: () => undefined, all: new Map() },
     deployment: deploymentSettings({}),
     tools: [],
@@ -31,10 +31,10 @@ test('a change of name or members is stored after another agent has changed the 
   await other.put(team, { settings: { modeCeiling: 'manual' }, revision: 1 }, undefined)
 
   await stale.rename(team, 'Two')
-  const [renamed] = await store.agentSettings.all()
+  const [renamed] = await store.people.settings.all()
   expect(renamed).toMatchObject({ name: 'Two', settings: { modeCeiling: 'manual' }, revision: 3 })
   expect(stale.all).toEqual([renamed])
 
   await other.adopted([team.id])
-  expect(await store.agentSettings.all()).toMatchObject([{ name: 'Two', members: undefined, revision: 4 }])
+  expect(await store.people.settings.all()).toMatchObject([{ name: 'Two', members: undefined, revision: 4 }])
 })

@@ -46,7 +46,10 @@ const careless: Tool = defineTool({
 })
 
 const withSecrets = (bench: AgentBench): Promise<Core> =>
-  bench.core({ tools: [careless], wrap: (parts) => ({ ...parts, secrets: over(parts.store.secrets) }) })
+  bench.core({
+    tools: [careless],
+    wrap: (parts) => ({ ...parts, secrets: over(parts.store.people.secrets) }),
+  })
 
 const call = (args: Record<string, unknown> = {}) => ({ id: 'c1', name: 'careless', args })
 
@@ -54,7 +57,7 @@ describe('secrets of a user', () => {
   test('are kept for one person, listed by name, replaced and removed', async () => {
     await using bench = await AgentBench.start()
     const { store } = await bench.core()
-    const secrets = over(store.secrets)
+    const secrets = over(store.people.secrets)
     await secrets.set('ann', 'TOKEN', VALUE)
     await secrets.set('ann', 'mcp:atlas:tokens', 'of the agent itself')
     expect(await secrets.get('ann', 'TOKEN')).toBe(VALUE)
@@ -69,7 +72,7 @@ describe('secrets of a user', () => {
   test('no file of the store shows one', async () => {
     await using bench = await AgentBench.start()
     const { store } = await bench.core()
-    await over(store.secrets).set('ann', 'TOKEN', 'a-value-that-can-be-found')
+    await over(store.people.secrets).set('ann', 'TOKEN', 'a-value-that-can-be-found')
     const files = readdirSync(bench.folder).filter((name) => name.startsWith('sessions.db'))
     expect(files.length).toBeGreaterThan(0)
     for (const name of files)
@@ -79,11 +82,11 @@ describe('secrets of a user', () => {
   test('are sealed again when the key changes; what no key opens stays, and is named', async () => {
     await using bench = await AgentBench.start()
     const { store } = await bench.core()
-    await over(store.secrets, [key(9)]).set('ann', 'LOST', 'x')
-    for (let n = 0; n < 130; n++) await over(store.secrets).set('ann', `S${n}`, `value ${n}`)
-    const moved = over(store.secrets, [key(2), key(1)])
+    await over(store.people.secrets, [key(9)]).set('ann', 'LOST', 'x')
+    for (let n = 0; n < 130; n++) await over(store.people.secrets).set('ann', `S${n}`, `value ${n}`)
+    const moved = over(store.people.secrets, [key(2), key(1)])
     expect(await all(moved.reseal())).toEqual({ resealed: 130, lost: ['ann/LOST'] })
-    expect(await over(store.secrets, [key(2)]).get('ann', 'S129')).toBe('value 129')
+    expect(await over(store.people.secrets, [key(2)]).get('ann', 'S129')).toBe('value 129')
     expect(await all(moved.reseal())).toEqual({ resealed: 0, lost: ['ann/LOST'] })
     await expect(moved.get('ann', 'LOST')).rejects.toThrow(/another deployment key/)
   })
@@ -95,7 +98,7 @@ describe('secrets of a user', () => {
     const redactor = makeRedactor(['configured-value'])
     const log = makeLog('info', redactor, (line) => void lines.push(line))
     const secrets = new UserSecrets({
-      rows: store.secrets,
+      rows: store.people.secrets,
       vault: createVault([key(1)]),
       redact: redactor.redact,
       now: () => 7,
@@ -142,7 +145,7 @@ test('a session is created with what a user’s tools need; a wrong name creates
   const core = await withSecrets(bench)
   const session = await core.manager.createSession('u_ada', { TOKEN: 'tok-1' })
   expect(session).toMatchObject({ userId: 'u_ada', cwd: '/workspace', mode: 'auto-edit' })
-  expect(await over(core.store.secrets).get('u_ada', 'TOKEN')).toBe('tok-1')
+  expect(await over(core.store.people.secrets).get('u_ada', 'TOKEN')).toBe('tok-1')
   await expect(core.manager.createSession('u_bob', { 'a b': 'x' })).rejects.toMatchObject({
     code: 'bad_request',
   })

@@ -6,7 +6,7 @@ describe('sessions store: memory', () => {
   let store: MemoryStore
   beforeEach(async () => {
     store = new MemoryStore()
-    await store.createSession({
+    await store.sessions.create({
       id: 's',
       userId: 'ann',
       cwd: '/workspace',

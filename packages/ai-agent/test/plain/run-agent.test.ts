@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type LogStore, memoryLog } from '../../src/plain/log-store.ts'
-import { MAX_OUTPUT_BYTES, MemoryStore } from '../../src/plain/memory-store.ts'
+import { MAX_OUTPUT_BYTES } from '../../src/plain/memory-outputs.ts'
+import { MemoryStore } from '../../src/plain/memory-store.ts'
 import { plainTool } from '../../src/plain/plain-tool.ts'
 import { Inbox } from '../../src/plain/inbox.ts'
 import { type RunOptions, type RunResult, runAgent } from '../../src/plain/run-agent.ts'
@@ -289,12 +290,12 @@ describe('what calls printed', () => {
 
   test('is bounded: the oldest are forgotten first, and what was forgotten does not begin in the middle', async () => {
     const store = new MemoryStore()
-    await store.createSession({ id: 's', userId: 'u', cwd: '/', mode: 'yolo', at: 0 })
+    await store.sessions.create({ id: 's', userId: 'u', cwd: '/', mode: 'yolo', at: 0 })
     const half = new Uint8Array(MAX_OUTPUT_BYTES)
-    for (const callId of ['a', 'b', 'c']) await store.appendOutput('s', callId, 0, half)
-    await store.appendOutput('s', 'a', half.length, new Uint8Array(1))
+    for (const callId of ['a', 'b', 'c']) await store.outputs.append('s', callId, 0, half)
+    await store.outputs.append('s', 'a', half.length, new Uint8Array(1))
     const sizes = await Promise.all(
-      ['a', 'b', 'c'].map((callId) => store.readOutput('s', callId, 0, Infinity)),
+      ['a', 'b', 'c'].map((callId) => store.outputs.read('s', callId, 0, Infinity)),
     )
     expect(sizes.map(({ length }) => length)).toEqual([0, half.length, half.length])
   })

@@ -47,8 +47,8 @@ const replica = await openReplica({
 })
 await replica?.begin({ resume: () => Promise.resolve(0), release: () => Promise.resolve() })
 await replica?.claim(userId)
-await store.createSession({ id: userId, userId, cwd: '/workspace', mode: 'manual', at: 1 })
-const { epoch } = await store.takeOver(userId)
+await store.sessions.create({ id: userId, userId, cwd: '/workspace', mode: 'manual', at: 1 })
+const { epoch } = await store.log.takeOver(userId)
 say('owns')
 
 const end = performance.now() + busy
@@ -63,6 +63,6 @@ say(wasOwner ? 'stayed the owner' : 'was not the owner')
 
 block(() => !existsSync(until))
 say(replica?.has(userId) === true ? 'acts as the owner' : 'acts no more')
-const refused = await store.append(userId, [], {}, epoch).catch((error: unknown) => isNotOwner(error))
+const refused = await store.log.append(userId, [], {}, epoch).catch((error: unknown) => isNotOwner(error))
 say(refused === true ? 'refused' : 'stored')
 process.exit()

@@ -72,13 +72,18 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
     })
     if (replica === undefined) throw new Error('this is not PostgreSQL')
     closing.push(() => replica.close())
-    const people = await People.open(store.people, log)
-    const removals = new Removals(await store.people.removed())
-    const rules = new RuleRegistry(store.rules, ruleSettings(undefined), Date.now)
+    const people = await People.open(store.people.known, log)
+    const removals = new Removals(await store.people.known.removed())
+    const rules = new RuleRegistry(store.people.rules, ruleSettings(undefined), Date.now)
     const vault = createVault([KEY])
-    const secrets = new UserSecrets({ rows: store.secrets, vault, redact: () => undefined, now: Date.now })
+    const secrets = new UserSecrets({
+      rows: store.people.secrets,
+      vault,
+      redact: () => undefined,
+      now: Date.now,
+    })
     const models = await ModelRegistry.open({
-      rows: store.modelEndpoints,
+      rows: store.people.modelEndpoints,
       secrets,
       configured: undefined,
       silence: { idleMs: 1_000, progressMs: 1_000 },
@@ -89,7 +94,7 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
       log,
     })
     const servers = await ServerRegistry.open({
-      rows: store.mcpServers,
+      rows: store.people.mcpServers,
       secrets,
       configured: [],
       may: () => 'public',
@@ -104,10 +109,10 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
       network: { mode: 'none', hosts: [], ask: false },
       limits: { ...OF_PROMPT, ...OF_DAY, ...OF_MONTH },
     } as const
-    const parts = { rows: store.agentSettings, people, deployment, tools: [], now: Date.now, log }
+    const parts = { rows: store.people.settings, people, deployment, tools: [], now: Date.now, log }
     const settings = new SettingsRegistry(
       { ...parts, problem: () => undefined },
-      await store.agentSettings.all(),
+      await store.people.settings.all(),
     )
     const rechecked: string[] = []
     followChanges(replica, {
@@ -117,7 +122,7 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
       servers,
       removals,
       forgetRules: () => store.forgetRules(),
-      removedPeople: () => store.people.removed(),
+      removedPeople: () => store.people.known.removed(),
       recheck: (userId) => void rechecked.push(userId),
     })
     return { store, people, removals, rules, secrets, models, servers, settings, rechecked, warned }
@@ -189,7 +194,7 @@ describeOnPostgres('two agents on PostgreSQL', (postgres) => {
 
     a.people.record({ id: 'bob', email: 'bob@example.org', teams: [] })
     await eventually(() => b.people.get('bob')).toBeDefined()
-    await a.store.people.remove('bob', 1)
+    await a.store.people.known.remove('bob', 1)
     await eventually(() => b.removals.has('bob')).toBe(true)
     expect(b.people.get('bob')).toBeUndefined()
     expect([...a.warned, ...b.warned]).toEqual([])

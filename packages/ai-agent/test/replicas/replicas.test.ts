@@ -70,9 +70,9 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
 
   /** The log of a prompt that has ended once, in order, with one answer. */
   async function ended(reader: SessionReader, sessionId: string): Promise<SessionEvent[]> {
-    const ends = async () => happened(await reader.readEvents(sessionId), 'prompt_ended')
+    const ends = async () => happened(await reader.log.read(sessionId), 'prompt_ended')
     await expect.poll(ends, { timeout: 20_000 }).toMatchObject([{ reason: 'completed' }])
-    const log = await reader.readEvents(sessionId)
+    const log = await reader.log.read(sessionId)
     expect(log.map(seqOf)).toEqual(log.map((_, index) => index + 1))
     const answers = log.filter(({ sessionUpdate }) => sessionUpdate === 'agent_message_chunk')
     expect(answers).toMatchObject([{ content: { text: 'All of it.' } }])
@@ -142,7 +142,7 @@ describeOnPostgres('agents on one PostgreSQL', (postgres) => {
     processOf(third).child.kill('SIGCONT')
     await processOf(third).logged('another')
     await three.connection.closed
-    expect(await reader.readEvents(stopped.sessionId)).toEqual(log)
+    expect(await reader.log.read(stopped.sessionId)).toEqual(log)
     expect(await owner()).not.toBe(third)
     await reader.close()
     await provider.close()

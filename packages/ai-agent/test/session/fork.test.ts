@@ -29,13 +29,13 @@ describe('a fork', () => {
     const first = await session.prompt('1', { requestId: 'r1' })
     await first.done
     await ask(session, '2')
-    await core.store.appendOutput(session.id, 'c', 0, new TextEncoder().encode('all of it'))
+    await core.store.outputs.append(session.id, 'c', 0, new TextEncoder().encode('all of it'))
 
     const fork = await core.manager.fork('u_ada', session.id, { promptId: first.promptId, where: 'after' })
     expect(fork.id).not.toBe(session.id)
     expect(fork.summary()).toMatchObject({ title: '1', running: false, waiting: 0 })
     expect(fork.log.map(seqOf)).toEqual(fork.log.map((_, place) => place + 1))
-    expect(await core.store.readEvents(fork.id)).toEqual(fork.log)
+    expect(await core.store.log.read(fork.id)).toEqual(fork.log)
     expect(users(fork.log)).toEqual(['1'])
     await ask(fork, '2, but other')
     expect(users(fork.log)).toEqual(['1', '2, but other'])
@@ -44,7 +44,7 @@ describe('a fork', () => {
 
     // Each continues alone.
     await core.manager.removal.delete('u_ada', session.id)
-    expect(new TextDecoder().decode(await core.store.readOutput(fork.id, 'c', 0, 99))).toBe('all of it')
+    expect(new TextDecoder().decode(await core.store.outputs.read(fork.id, 'c', 0, 99))).toBe('all of it')
     await ask(fork, '3')
     // The request id belongs to the session that is gone, not to the copy of its prompt.
     expect(happened(fork.log, 'prompt_started').map(({ requestId }) => requestId)).toEqual([

@@ -27,7 +27,7 @@ async function loadedIn(bench: AgentBench, limits: ConstructorParameters<typeof 
     loaded,
     async load(id: string): Promise<Session> {
       const row = { id, userId: 'u_ada', cwd: '/workspace', mode: 'yolo', at: 1 } as const
-      return loaded.loadAndResume(await core.store.createSession(row, [said('x'.repeat(100_000))]))
+      return loaded.loadAndResume(await core.store.sessions.create(row, [said('x'.repeat(100_000))]))
     },
     ids: async () => (await loaded.all()).map(({ id }) => id),
     [Symbol.dispose]: () => loaded.clear(),

@@ -28,7 +28,7 @@ test('the older owner stops at its next write, asks the model no more, and ends 
   expect(session.lost).toBe(true)
   expect(session.running).toBe(false)
 
-  const log = await older.store.readEvents(session.id)
+  const log = await older.store.log.read(session.id)
   expect(taken.log).toEqual(log)
   expect(outcomes(log)).toEqual({ a: ['completed'] })
   expect(happened(log, 'prompt_ended')).toMatchObject([{ reason: 'completed' }])
@@ -63,7 +63,7 @@ test('the older owner’s answer that is on its way is not stored', async () => 
   await heard
   const said = taken.log.filter((event) => event.sessionUpdate === 'agent_message_chunk')
   expect(said).toMatchObject([{ content: { text: 'New' } }])
-  expect(await store.readEvents(taken.id)).toEqual(taken.log)
+  expect(await store.log.read(taken.id)).toEqual(taken.log)
 })
 
 test('the older owner whose request failed does not ask again', async () => {
@@ -95,7 +95,7 @@ test('who looks at a session that was taken away takes it back, whole', async ()
   await ask(two, 'b')
   // The object that `one` has loaded does not know yet that it is the older one; its write finds out.
   await ask(one, 'c')
-  const log = await one.store.readEvents(id)
+  const log = await one.store.log.read(id)
   expect(happened(log, 'prompt_ended')).toHaveLength(3)
   expect(bench.provider.requests[2]?.body.messages.filter(({ role }) => role === 'user')).toMatchObject([
     { content: 'a' },

@@ -129,7 +129,7 @@ function refusals(database: () => Promise<Refusing>): void {
       ).done
     })
     const rows = await openSessionStore(where)
-    expect((await rows.unfinished()).length).toBe(2)
+    expect((await rows.sessions.unfinished()).length).toBe(2)
     await rows.close()
 
     // A restart while it is still refused: opened, shown, and nothing runs.
@@ -163,7 +163,7 @@ function refusals(database: () => Promise<Refusing>): void {
         'prompt_started',
         'prompt_ended',
       ])
-      expect(await core.store.unfinished()).toEqual([])
+      expect(await core.store.sessions.unfinished()).toEqual([])
     })
     expect(tool.begun).toEqual(['k'])
     expect(bench.provider.requests).toHaveLength(3)
@@ -239,9 +239,9 @@ describeOnPostgres('PostgreSQL refuses', (postgres) => {
   test('a server that is not there is an outage and no refusal', async () => {
     const name = `refused_${++count}`
     const store = await openSessionStore(await postgres.database(name))
-    await store.createSession({ id: 's', userId: 'u', cwd: '/', mode: 'yolo', at: 1 })
+    await store.sessions.create({ id: 's', userId: 'u', cwd: '/', mode: 'yolo', at: 1 })
     await postgres.crash(async () => {
-      const error: unknown = await store.getSession('s').catch((failure: unknown) => failure)
+      const error: unknown = await store.sessions.get('s').catch((failure: unknown) => failure)
       expect([isOutage(error), isRefusal(error)]).toEqual([true, false])
     })
     await store.close()

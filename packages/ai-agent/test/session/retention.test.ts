@@ -18,8 +18,8 @@ function retentionIn(
   const { store, manager } = core
   return new Retention({
     ...shared,
-    rows: store.retention,
-    audit: store.audit,
+    rows: store.admin.retention,
+    audit: store.admin.audit,
     isOpen: (id) => manager.removal.isOpen(id),
     expire: (chat) => manager.removal.expire(chat),
     release: (id) => manager.removal.release(id),
@@ -43,14 +43,14 @@ async function chat(core: Core, id: string): Promise<string> {
   return id
 }
 
-const kinds = async (core: Core) => (await core.store.audit.page({ limit: 50 })).map(({ what }) => what)
+const kinds = async (core: Core) => (await core.store.admin.audit.page({ limit: 50 })).map(({ what }) => what)
 
 test('nothing goes where nothing is set', async () => {
   await using bench = await AgentBench.start([textAnswer('hi')])
   const core = await bench.core()
   await chat(core, 's_old')
   await retentionIn(core, 4_000).runWhenDue()
-  expect(await core.store.getSession('s_old')).toBeDefined()
+  expect(await core.store.sessions.get('s_old')).toBeDefined()
   expect(await kinds(core)).toEqual([])
 })
 
@@ -97,10 +97,10 @@ test('old chats go; those that are pinned, lately shared, open or running stay, 
     kinds: [{ kind: 'chats', count: 1, open: 1 }],
   })
   await retention.runWhenDue()
-  const left = await core.store.listSessions('u_ada')
+  const left = await core.store.sessions.list('u_ada')
   expect(left.map(({ id }) => id).toSorted()).toEqual(['s_open', 's_pinned', 's_running', 's_shared'])
-  expect((await core.store.readEvents('s_open')).length).toBeGreaterThan(2)
-  const [run] = await core.store.audit.page({ limit: 1 })
+  expect((await core.store.log.read('s_open')).length).toBeGreaterThan(2)
+  const [run] = await core.store.admin.audit.page({ limit: 1 })
   expect(run).toMatchObject({ what: 'retention_run', who: { id: 'sandlot' }, after: { chats: 1 } })
   slow.release('k')
   expect(await done).toMatchObject({ reason: 'completed' })
@@ -108,9 +108,9 @@ test('old chats go; those that are pinned, lately shared, open or running stay, 
   // Once a day; the next day chats closed since are removed.
   reader.close()
   await retention.runWhenDue()
-  expect(await core.store.getSession('s_open')).toBeDefined()
+  expect(await core.store.sessions.get('s_open')).toBeDefined()
   await retentionIn(core, 62).runWhenDue()
-  expect(await core.store.getSession('s_open')).toBeUndefined()
+  expect(await core.store.sessions.get('s_open')).toBeUndefined()
 })
 
 test('outputs and images go alone, and the chat keeps its shape', async () => {
@@ -120,9 +120,9 @@ test('outputs and images go alone, and the chat keeps its shape', async () => {
   const session = await core.manager.create({ userId: 'u_ada', cwd: '/', mode: 'yolo', sessionId: 's' })
   const { done } = await session.prompt('look', { images: [{ mimeType: 'image/png', data: PNG }] })
   await done
-  await store.appendOutput('s', 'c1', 0, Buffer.from('x'.repeat(50_000)))
-  await store.append('s', [], { output: { callId: 'c1', totalBytes: 50_000, lines: 1 } })
-  const before = await store.readEvents('s')
+  await store.outputs.append('s', 'c1', 0, Buffer.from('x'.repeat(50_000)))
+  await store.log.append('s', [], { output: { callId: 'c1', totalBytes: 50_000, lines: 1 } })
+  const before = await store.log.read('s')
   await set(core, { outputs: 10, images: 10 })
   const retention = retentionIn(core, 20)
   const { kinds: preview } = (await retention.answer(
@@ -134,13 +134,13 @@ test('outputs and images go alone, and the chat keeps its shape', async () => {
     { kind: 'images', count: 1 },
   ])
   await retention.runWhenDue()
-  expect(await store.outputInfo('s', 'c1')).toMatchObject({
+  expect(await store.outputs.get('s', 'c1')).toMatchObject({
     storedBytes: 0,
     totalBytes: 50_000,
     removed: true,
   })
-  expect((await store.readOutput('s', 'c1', 0, 10)).length).toBe(0)
-  const after = await store.readEvents('s')
+  expect((await store.outputs.read('s', 'c1', 0, 10)).length).toBe(0)
+  const after = await store.log.read('s')
   expect(JSON.stringify(after)).not.toContain('AAAAAAAA')
   expect(after.map(({ sessionUpdate }) => sessionUpdate)).toEqual(
     before.map(({ sessionUpdate }) => sessionUpdate),
@@ -155,12 +155,12 @@ test('usage and lines of the audit log go by their age, and the chain holds', as
   const core = await bench.core()
   await chat(core, 's')
   await set(core, { usage: 62, audit: 30 })
-  for (let index = 0; index < 20; index++) await core.store.audit.write({ ...ADA, what: 'secret_set' })
+  for (let index = 0; index < 20; index++) await core.store.admin.audit.write({ ...ADA, what: 'secret_set' })
   await retentionIn(core, 70).runWhenDue()
-  expect((await core.store.spentSince('u_ada', 0, Date.now())).turns).toBe(0)
-  expect(await core.store.getSession('s')).toBeDefined()
+  expect((await core.store.usage.spentSince('u_ada', 0, Date.now())).turns).toBe(0)
+  expect(await core.store.sessions.get('s')).toBeDefined()
   expect(await kinds(core)).toEqual(['retention_run'])
-  expect(await core.store.audit.check()).toMatchObject({ lines: 1, anchor: { seq: 21 }, problems: [] })
+  expect(await core.store.admin.audit.check()).toMatchObject({ lines: 1, anchor: { seq: 21 }, problems: [] })
 })
 
 test('a change by another administrator meanwhile is refused, and says so', async () => {
@@ -181,7 +181,7 @@ test('outputs and images go by their own age, in a chat that goes on', async () 
   ).done
   const old = Date.now() + 1
   const output = async (callId: string, at: number) => {
-    await store.appendOutput('s', callId, 0, Buffer.from('x'.repeat(500)))
+    await store.outputs.append('s', callId, 0, Buffer.from('x'.repeat(500)))
     const outcome = {
       promptId: 'p',
       callId,
@@ -191,7 +191,7 @@ test('outputs and images go by their own age, in a chat that goes on', async () 
       waitMs: 0,
       at,
     }
-    await store.append('s', [], { output: { callId, totalBytes: 500, lines: 1 }, outcome })
+    await store.log.append('s', [], { output: { callId, totalBytes: 500, lines: 1 }, outcome })
   }
   await output('early', old - 1)
   await output('late', old + 1)
@@ -199,16 +199,16 @@ test('outputs and images go by their own age, in a chat that goes on', async () 
   await (
     await session.prompt('look again', { images })
   ).done
-  expect(await store.retention.aged('chats', old, 9)).toEqual([])
-  expect(await store.retention.aged('outputs', old, 9)).toMatchObject([{ id: 's', bytes: 500 }])
-  expect(await store.retention.removeOutputs('s', old)).toBe(1)
-  expect(await store.outputInfo('s', 'early')).toMatchObject({ removed: true })
-  expect((await store.readOutput('s', 'late', 0, 10)).length).toBe(10)
-  expect(await store.retention.imagesOf('s', old)).toMatchObject({ count: 1 })
-  expect(await store.retention.removeImages('s', old)).toBe(1)
+  expect(await store.admin.retention.aged('chats', old, 9)).toEqual([])
+  expect(await store.admin.retention.aged('outputs', old, 9)).toMatchObject([{ id: 's', bytes: 500 }])
+  expect(await store.admin.retention.removeOutputs('s', old)).toBe(1)
+  expect(await store.outputs.get('s', 'early')).toMatchObject({ removed: true })
+  expect((await store.outputs.read('s', 'late', 0, 10)).length).toBe(10)
+  expect(await store.admin.retention.imagesOf('s', old)).toMatchObject({ count: 1 })
+  expect(await store.admin.retention.removeImages('s', old)).toBe(1)
   for (const kind of ['outputs', 'images'] as const)
-    expect(await store.retention.aged(kind, old, 9)).toEqual([])
-  const left = JSON.stringify(await store.readEvents('s'))
+    expect(await store.admin.retention.aged(kind, old, 9)).toEqual([])
+  const left = JSON.stringify(await store.log.read('s'))
   expect(left.split(PNG).length - 1).toBe(1)
 })
 
@@ -217,17 +217,17 @@ test('of several agents the one that leads leaves the chats of others’ people 
   const core = await bench.core()
   await chat(core, 's_one')
   await set(core, { chats: 30 })
-  const last = async () => (await core.store.retention.get()).last
+  const last = async () => (await core.store.admin.retention.get()).last
   await retentionIn(core, 40, { isElsewhere: async (userId) => userId === 'u_ada' }).runWhenDue()
-  expect(await core.store.getSession('s_one')).toBeDefined()
+  expect(await core.store.sessions.get('s_one')).toBeDefined()
   const led = await last()
   expect(led).toMatchObject({ removed: {} })
   const owner = retentionIn(core, 40, { leads: () => false })
   await owner.runWhenDue()
-  expect(await core.store.getSession('s_one')).toBeUndefined()
+  expect(await core.store.sessions.get('s_one')).toBeUndefined()
   expect(await last()).toEqual(led)
   // Not again on the same day.
   await chat(core, 's_two')
   await owner.runWhenDue()
-  expect(await core.store.getSession('s_two')).toBeDefined()
+  expect(await core.store.sessions.get('s_two')).toBeDefined()
 }, 60_000)

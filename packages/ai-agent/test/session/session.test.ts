@@ -274,7 +274,7 @@ describe('approvals', () => {
     await whenHappened(session, 'approval_asked')
     await session.answer('call_w', 'reject_once')
     await first.done
-    const told = await core.store.notificationsAfter(0, 10)
+    const told = await core.store.notifications.after(0, 10)
     expect(told).toMatchObject([
       { userId: 'u_ada', kind: 'approval', sessionId: session.id, ref: 'call_w', about: 'change' },
       { userId: 'u_ada', kind: 'ended', sessionId: session.id, ref: first.promptId },
@@ -283,7 +283,7 @@ describe('approvals', () => {
     await (
       await session.prompt('go', { unattended: true })
     ).done
-    expect(await core.store.notificationsAfter(0, 10)).toHaveLength(2)
+    expect(await core.store.notifications.after(0, 10)).toHaveLength(2)
   })
 
   test('a Stop answers what waits, and the call ends cancelled', async () => {
@@ -354,7 +354,7 @@ describe('modes', () => {
     await session.setMode('auto-edit', 'auto-edit')
     await expect(session.setMode('yolo', 'auto-edit')).rejects.toMatchObject({ code: 'forbidden' })
     expect(session.log).toMatchObject([{ sessionUpdate: 'current_mode_update', currentModeId: 'auto-edit' }])
-    expect(await core.store.getSession(session.id)).toMatchObject({ mode: 'auto-edit' })
+    expect(await core.store.sessions.get(session.id)).toMatchObject({ mode: 'auto-edit' })
   })
 
   test('a ceiling that came later holds for the next prompt', async () => {
@@ -415,8 +415,8 @@ describe('the manager', () => {
     const session = await newSession(core)
     const ending = Promise.withResolvers<void>()
     const go = Promise.withResolvers<void>()
-    const { append } = core.store
-    core.store.append = async (id, events, effects) => {
+    const { append } = core.store.log
+    core.store.log.append = async (id, events, effects) => {
       if (events.some((event) => metaOf(event).event?.type === 'prompt_ended')) {
         ending.resolve()
         await go.promise
@@ -456,13 +456,13 @@ describe('the manager', () => {
     await session.prompt('go')
     await slow.whenBegun(1)
     // The process dies before the outcome is stored.
-    const { append } = core.store
+    const { append } = core.store.log
     const dead = Promise.withResolvers<never>()
     dead.promise.catch(() => undefined)
-    core.store.append = async (id, events, effects) =>
+    core.store.log.append = async (id, events, effects) =>
       effects?.outcome === undefined ? append(id, events, effects) : dead.promise
     await session.cancel()
-    const log = await core.store.readEvents(session.id)
+    const log = await core.store.log.read(session.id)
     expect(happened(log, 'stop_asked')).toHaveLength(1)
     expect(happened(log, 'prompt_ended')).toEqual([])
     const left = core.leave()

@@ -129,8 +129,8 @@ test('an end that cannot be stored keeps a shutdown from waiting for no other', 
   await deaf.begun
   const broken = await newSession(core)
   const { done } = await broken.prompt('2')
-  const { append } = core.store
-  core.store.append = (id, events, effects, epoch) =>
+  const { append } = core.store.log
+  core.store.log.append = (id, events, effects, epoch) =>
     id === broken.id ? Promise.reject(new Error('the disk is full')) : append(id, events, effects, epoch)
   const interrupted = core.manager.interruptAll()
   await expect(done).rejects.toThrow('the disk is full')

@@ -62,7 +62,7 @@ describe.skipIf(reason !== undefined)(`a full disk${reason === undefined ? '' : 
     await whenIdle(session)
     expect(outcomes(session.log)).toEqual({ c: ['completed'] })
     expect(happened(session.log, 'prompt_ended').length).toBe(happened(session.log, 'prompt_started').length)
-    expect((await core.store.readEvents(session.id)).length).toBe(session.log.length)
+    expect((await core.store.log.read(session.id)).length).toBe(session.log.length)
     expect(promptId).not.toBe(next.promptId)
     await core.leave()
   })
@@ -123,7 +123,7 @@ describe('a damaged row', () => {
       expect(toRequestError(opened, () => undefined).message).toMatch(/something in it is damaged/)
       // It can still be removed.
       await next.manager.removal.delete('u_ada', broken.id)
-      expect(await next.store.getSession(broken.id)).toBeUndefined()
+      expect(await next.store.sessions.get(broken.id)).toBeUndefined()
     } else {
       expect(opened).toMatchObject({ id: broken.id })
     }

@@ -44,7 +44,7 @@ test('X-A3 beyond the budget: no outputs and no images, and each says so; a text
     rawOutput: { forModel: `drawn\n[${words}]` },
     _meta: { sandlot: { outputInfo: { bytes: 20 * KiB, unstored: { from: 0, why: 'budget' } } } },
   })
-  expect(await store.readOutput(session.id, 'c', 0, 10)).toHaveLength(0)
+  expect(await store.outputs.read(session.id, 'c', 0, 10)).toHaveLength(0)
 
   const images = [{ mimeType: 'image/png', data: PIXEL }] as const
   await expect(session.prompt('look', { images })).rejects.toMatchObject({ code: 'store_full' })

@@ -45,7 +45,7 @@ describe('a session’s name', () => {
       [30, 15],
       [10, 15],
     ])
-    const spent = await core.store.spentSince(session.userId, 0, Date.now())
+    const spent = await core.store.usage.spentSince(session.userId, 0, Date.now())
     expect(spent).toMatchObject({ turns: 3, tokens: 10 + 5 + 34 + 10 + 5 })
   })
 

@@ -110,14 +110,14 @@ describe('a message that waits', () => {
     await using bench = await AgentBench.start([slowCall, textAnswer('ok')])
     const held = (parts: FlatParts): FlatParts => {
       const { store } = parts
-      const append: typeof store.append = async (id, events, ...more) => {
+      const append: typeof store.log.append = async (id, events, ...more) => {
         if (events.some((event) => sandlotEventOf(event)?.type === 'message_unqueued')) {
           taking.resolve()
           await gate.promise
         }
-        return store.append(id, events, ...more)
+        return store.log.append(id, events, ...more)
       }
-      return { ...parts, store: during(store, { append }, new Life()) }
+      return { ...parts, store: { ...store, log: during(store.log, { append }, new Life()) } }
     }
     const session = await newSession(await bench.core({ tools: [slow.tool], wrap: held }))
     const first = await session.prompt('go')
@@ -166,11 +166,11 @@ const turns = async (count: number): Promise<void> => {
 function slowly(parts: FlatParts, writes: readonly number[]): FlatParts {
   const { store } = parts
   let written = 0
-  const append: typeof store.append = async (...args) => {
+  const append: typeof store.log.append = async (...args) => {
     await turns(writes[written++ % writes.length] ?? 0)
-    return store.append(...args)
+    return store.log.append(...args)
   }
-  return { ...parts, store: during(store, { append }, new Life()) }
+  return { ...parts, store: { ...store, log: during(store.log, { append }, new Life()) } }
 }
 
 test(
@@ -211,7 +211,7 @@ test(
           })
           const work = (async () => {
             await core.manager.resumeUnfinished()
-            const known = await core.store.getSession('s_1')
+            const known = await core.store.sessions.get('s_1')
             const session =
               known === undefined
                 ? await core.manager.create({ userId: 'u_ada', cwd: '/', mode: 'yolo', sessionId: 's_1' })

@@ -132,7 +132,7 @@ export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
     ...UNRESTRICTED,
     ...PLAIN_RESTARTS,
     store,
-    rules: new RuleRegistry(store.rules, ruleSettings(options.rules), Date.now),
+    rules: new RuleRegistry(store.people.rules, ruleSettings(options.rules), Date.now),
     models: {
       model: model ?? createHttpModel({ baseUrl: provider.baseUrl, apiKey: 'sk-test', model: 'fake' }),
       choices,

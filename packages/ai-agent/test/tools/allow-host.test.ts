@@ -29,8 +29,8 @@ beforeAll(async () => {
   ;({ port } = server.address() as AddressInfo)
   folder = mkdtempSync(join(tmpdir(), 'sandlot-hosts-'))
   store = await openSessionStore(join(folder, 'sessions.db'))
-  await store.createSession({ id: 's_test', userId: 'u_test', cwd: '/workspace', mode: 'yolo', at: 1 })
-  rules = new RuleRegistry(store.rules, ruleSettings(undefined), Date.now)
+  await store.sessions.create({ id: 's_test', userId: 'u_test', cwd: '/workspace', mode: 'yolo', at: 1 })
+  rules = new RuleRegistry(store.people.rules, ruleSettings(undefined), Date.now)
   local = await openLocalSandboxes({
     network: {
       egress: {
@@ -64,7 +64,9 @@ test('a host that the user allows is let through, at that port, for that user; n
     answer: () => ({ allowed, by: 'user' }),
   })
   const runs = (promptId: string | null) =>
-    store.append('s_test', [makeSandlotEvent({ type: 'stop_asked' }, {}, 1)], { runningPromptId: promptId })
+    store.log.append('s_test', [makeSandlotEvent({ type: 'stop_asked' }, {}, 1)], {
+      runningPromptId: promptId,
+    })
   await runs(batch.promptId)
   const fetch = (host: string) =>
     batch.call('run_shell_command', { command: `'${process.execPath}' -e "${FETCH(host)}"` })

@@ -63,7 +63,7 @@ describe('a session that is deleted', () => {
     const left = await known()
     expect(mine.map((id) => left.get(id))).toEqual([undefined])
     expect(others.map((id) => left.get(id))).toEqual(['running'])
-    expect(await core.store.getSession(session.id)).toBeUndefined()
+    expect(await core.store.sessions.get(session.id)).toBeUndefined()
     expect(core.warnings).toEqual([])
   })
 
@@ -85,7 +85,7 @@ describe('a session that is deleted', () => {
     await ask(session, 'serve')
     const commands = commandsOf(session.log)
     await core.manager.removal.delete('u_ada', session.id)
-    expect(await core.store.getSession(session.id)).toBeUndefined()
+    expect(await core.store.sessions.get(session.id)).toBeUndefined()
     expect(core.warnings).toMatchObject([{ fields: { commands, error: 'the engine is away' } }])
   })
 })

@@ -15,8 +15,8 @@ test('what runs in the background is listed with its chat, read and ended, which
   let reads = 0
   const jobs = new PersonJobs({
     store: {
-      listSessions: async () => rows as never,
-      readEvents: async (id) => (reads++, id === 's_build' ? batch.log : []),
+      sessions: { list: async () => rows as never },
+      log: { read: async (id) => (reads++, id === 's_build' ? batch.log : []) },
     },
     connected: (userId) => local.sandboxes.connected(userId),
     now: Date.now,

@@ -45,7 +45,7 @@ const lines = (): string[] =>
     return `${kind} ${path} ${size}${count}${diff === true ? ' diff' : ''}`
   })
 async function diffsOf(promptId: string) {
-  const stored = await core.store.readOutput(session.id, diffsId(promptId), 0, 1_000_000)
+  const stored = await core.store.outputs.read(session.id, diffsId(promptId), 0, 1_000_000)
   return promptDiffs.parse(JSON.parse(Buffer.from(stored).toString())).diffs
 }
 

@@ -12,7 +12,7 @@ export async function makeDeployment(data: string, deployment = DEPLOYMENT): Pro
   writeFileSync(join(data, 'keys', 'deployment.json'), keys, { mode: 0o600 })
   writeFileSync(join(data, 'sandlot.json'), '{}')
   const sessions = await openSessionStore(join(data, 'sessions.db'))
-  await sessions.createSession({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 0 })
+  await sessions.sessions.create({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 0 })
   await sessions.close()
   const accounts = await openAccounts(join(data, 'accounts.db'), {
     secret: 's'.repeat(32),
@@ -25,7 +25,7 @@ export async function makeDeployment(data: string, deployment = DEPLOYMENT): Pro
 export async function sessionIn(data: string): Promise<unknown> {
   const sessions = await openSessionStore(join(data, 'sessions.db'))
   try {
-    return await sessions.getSession('s')
+    return await sessions.sessions.get('s')
   } finally {
     await sessions.close()
   }

@@ -44,7 +44,7 @@ export async function append(context: PostgresContext): Promise<Result[]> {
   for (const { store } of sides) await corpus.fill(store, 1)
   const way = ({ name, store }: Side): Way => ({
     name,
-    once: () => store.append(corpus.firstChat, [corpus.message()]).then(() => undefined),
+    once: () => store.log.append(corpus.firstChat, [corpus.message()]).then(() => undefined),
   })
   const series = await inTurns([way(sides[0]), way(sides[1])], context.samples, 50)
   const [files, postgres] = series
@@ -64,12 +64,12 @@ export async function list(context: PostgresContext): Promise<Result[]> {
   const user = { id: 'person', teams: [] }
   for (const { store } of sides)
     for (let at = 1; at <= SESSIONS; at++)
-      await store.createSession({ id: `s_${at}`, userId: user.id, cwd: '/workspace', mode: 'manual', at })
+      await store.sessions.create({ id: `s_${at}`, userId: user.id, cwd: '/workspace', mode: 'manual', at })
   const way = ({ name, reader }: Side): Way => ({
     name,
     async once() {
       const began = performance.now()
-      const rows = await reader.listSessions(user, { marks: { archived: false } })
+      const rows = await reader.sessions.list(user, { marks: { archived: false } })
       const took = performance.now() - began
       if (rows.length < 50) throw new Error(`${rows.length} chats were listed`)
       return took
@@ -102,7 +102,7 @@ export async function search(context: PostgresContext): Promise<Result[]> {
       async once() {
         const [id, q] = [corpus.person(), searchQuery.parse({ q: corpus.search() })]
         const began = performance.now()
-        await reader.search({ id }, q)
+        await reader.sessions.search({ id }, q)
         return performance.now() - began
       },
     }

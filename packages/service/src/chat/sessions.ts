@@ -57,7 +57,7 @@ export function openSessions(where: string): Sessions {
   }
   const find = async (who: ReaderOf, sessionId: string): Promise<SeenSession | undefined> => {
     const from = await reader()
-    const row = await from.getSession(sessionId)
+    const row = await from.sessions.get(sessionId)
     if (row === undefined) return undefined
     if (row.userId === who.id) return { row, access: 'owner' }
     const access = accessBy(await from.shares.of(sessionId), who, Date.now())

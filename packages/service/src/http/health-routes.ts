@@ -45,7 +45,7 @@ export async function readinessOf({
   const [ours, status, backup] = await Promise.all([
     Promise.all([
       check('accounts', 'accounts can be read', () => accounts.ping()),
-      check('sessions', 'saved sessions can be read', async () => (await sessions.reader()).getSession('')),
+      check('sessions', 'saved sessions can be read', async () => (await sessions.reader()).sessions.get('')),
     ]),
     agent.status().catch((error: unknown) => messageOf(error)),
     lastBackup(config.backupStatusFile),

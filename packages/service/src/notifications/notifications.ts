@@ -46,7 +46,7 @@ const DEFAULT_TIMES: NotificationTimes = {
 interface NotificationsOptions {
   store: NotificationsStore
   /** Rejects while there is no outbox yet. */
-  reader: () => Promise<Pick<SessionReader, 'notificationsAfter'>>
+  reader: () => Promise<Pick<SessionReader, 'notifications'>>
   presence: Presence
   /** True if this service sends them, and not another one. */
   leads: () => boolean
@@ -168,7 +168,7 @@ export class Notifications {
   async #advance(lane: Lane): Promise<boolean> {
     const { store, reader } = this.#options
     const after = await store.cursor(lane.name)
-    const rows = await (await reader()).notificationsAfter(after, BATCH)
+    const rows = await (await reader()).notifications.after(after, BATCH)
     const now = Date.now()
     const isOurs = ({ kind }: NotificationRow): boolean => lane.kinds.includes(kind)
     const early = rows.findIndex((row) => isOurs(row) && row.at > now - lane.delayMs)

@@ -31,7 +31,7 @@ export async function readChains({
   accounts,
   sessions,
 }: Pick<ChecksParts, 'accounts' | 'sessions'>): Promise<AuditChains> {
-  const agents = (await sessions.reader()).audit
+  const agents = (await sessions.reader()).admin.audit
   return {
     chains: [
       { source: 'agent', ...(await agents.check()) },

@@ -97,8 +97,8 @@ async function addChats(into: ZipFilling, reader: SessionReader, { id, name }: A
     for (let n = 2; used.has(folder.toLowerCase()); n++) folder = `chats/${day} ${title} (${n})`
     used.add(folder.toLowerCase())
     const by = (author: { name: string } | undefined): string => author?.name ?? name
-    await addText(into, `${folder}/chat.json`, exportChat(reader, row, 'json', by))
-    await addText(into, `${folder}/chat.md`, exportChat(reader, row, 'markdown', by))
+    await addText(into, `${folder}/chat.json`, exportChat(reader.log, row, 'json', by))
+    await addText(into, `${folder}/chat.md`, exportChat(reader.log, row, 'markdown', by))
     for await (const event of eventsOf(reader, row.id))
       for (const [index, { mimeType, data }] of imagesIn(event).entries()) {
         const ending = safeName(mimeType.replace(/^image\//, ''))
@@ -106,7 +106,7 @@ async function addChats(into: ZipFilling, reader: SessionReader, { id, name }: A
           Buffer.from(data, 'base64'),
         ])
       }
-    for (const { callId, storedBytes } of await reader.outputsOf(row.id))
+    for (const { callId, storedBytes } of await reader.outputs.list(row.id))
       if (storedBytes > 0 && !isReplayId(callId))
         await addBytes(into, `${folder}/outputs/${safeName(callId)}.txt`, outputOf(reader, row.id, callId))
   }
@@ -115,7 +115,7 @@ async function addChats(into: ZipFilling, reader: SessionReader, { id, name }: A
 async function* chatsOf(reader: SessionReader, userId: string): AsyncGenerator<SessionRow> {
   let before: number | undefined
   for (;;) {
-    const rows = await reader.listSessions(userId, { before, limit: PAGE })
+    const rows = await reader.sessions.list(userId, { before, limit: PAGE })
     yield* rows
     before = rows.at(-1)?.updatedAt
     if (rows.length < PAGE) return
@@ -124,7 +124,7 @@ async function* chatsOf(reader: SessionReader, userId: string): AsyncGenerator<S
 
 async function* eventsOf(reader: SessionReader, sessionId: string): AsyncGenerator<SessionEvent> {
   for (let after = 0; ;) {
-    const events = await reader.readEvents(sessionId, after, PAGE)
+    const events = await reader.log.read(sessionId, after, PAGE)
     yield* events
     const last = events.at(-1)
     if (last === undefined || events.length < PAGE) return
@@ -138,7 +138,7 @@ async function* outputOf(
   callId: string,
 ): AsyncGenerator<Uint8Array> {
   for (let from = 0; ;) {
-    const piece = await reader.readOutput(sessionId, callId, from, from + OUTPUT_PIECE_BYTES)
+    const piece = await reader.outputs.read(sessionId, callId, from, from + OUTPUT_PIECE_BYTES)
     if (piece.length === 0) return
     yield piece
     from += piece.length

@@ -49,7 +49,7 @@ export class AuditRetention {
   async #run(): Promise<void> {
     const { audit, sessions, log } = this.#parts
     try {
-      const { days } = await (await sessions.reader()).retention.get()
+      const { days } = await (await sessions.reader()).admin.retention.get()
       if (days.audit === null) return
       let removed = 0
       for (let some = LINES; some === LINES && !this.#ended;) {

@@ -18,7 +18,7 @@ async function main(): Promise<AuditChains> {
   const agent = await read(sessions, async (where) => {
     const reader = await openSessionReader(where, { waitMs: 0 })
     try {
-      return await reader.audit.check()
+      return await reader.admin.audit.check()
     } finally {
       await reader.close()
     }

@@ -13,7 +13,7 @@ export function searchHandlers(parts: Parts) {
       const asked = searchQuery.safeParse(c.req.query())
       if (!asked.success) throw new SandlotError('bad_request', problemsOf(asked.error))
       const reader = await sessions.reader()
-      const { hits, next } = await reader.search(c.var.caller.account, asked.data)
+      const { hits, next } = await reader.sessions.search(c.var.caller.account, asked.data)
       const authors = hits.some(({ author }) => author !== null) ? await authorsOf(accounts) : new Map()
       const named = hits.map(({ author, ...hit }): SearchHit => {
         const isSaid = hit.kind === 'message' || hit.kind === 'comment'

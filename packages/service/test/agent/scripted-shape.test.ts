@@ -57,7 +57,7 @@ function shapesOf(log: readonly SessionEvent[]): Shapes {
 async function logOf(harness: Harness, sessionId: string): Promise<SessionEvent[]> {
   const reader = await openSessionReader(harness.config.sessions)
   try {
-    return JSON.parse(JSON.stringify(await reader.readEvents(sessionId))) as SessionEvent[]
+    return JSON.parse(JSON.stringify(await reader.log.read(sessionId))) as SessionEvent[]
   } finally {
     await reader.close()
   }

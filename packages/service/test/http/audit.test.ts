@@ -65,7 +65,7 @@ test('failed sign-ins are counted together, and a password in place of the addre
 test('lines of both processes are merged by time, page by page, and exported', async () => {
   const { store } = harness.agent
   for (let index = 0; index < 30; index++) {
-    await store.audit.write({
+    await store.admin.audit.write({
       who: { id: 'x', name: '=1+1' },
       what: 'secret_set',
       whom: { name: `T${index}` },
@@ -106,11 +106,15 @@ test('a chat that the reader sees has its title, and no other has', async () => 
     ['own', me.id],
     ['theirs', 'somebody'],
   ] as const) {
-    await store.createSession({ id, userId, ...about })
-    await store.append(id, [], { title: `Plans of ${id}` })
-    await store.audit.write({ who: { id: userId, name: userId }, what: 'shared', whom: { id } })
+    await store.sessions.create({ id, userId, ...about })
+    await store.log.append(id, [], { title: `Plans of ${id}` })
+    await store.admin.audit.write({ who: { id: userId, name: userId }, what: 'shared', whom: { id } })
   }
-  await store.audit.write({ who: { id: me.id, name: 'Ann' }, what: 'chat_deleted', whom: { id: 'gone' } })
+  await store.admin.audit.write({
+    who: { id: me.id, name: 'Ann' },
+    what: 'chat_deleted',
+    whom: { id: 'gone' },
+  })
   const page = await read('?what=shared,chat_deleted')
   expect(page.entries).toHaveLength(3)
   expect(page.chats).toEqual({ own: 'Plans of own' })

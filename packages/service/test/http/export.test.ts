@@ -14,7 +14,7 @@ beforeEach(async () => {
   ann = await setUp(harness)
   bob = await addUser(harness, ann, 'bob@example.org')
   annId = ((await (await ann.get('/api/me')).json()) as { id: string }).id
-  await harness.agent.store.createSession({
+  await harness.agent.store.sessions.create({
     id: 's',
     userId: annId,
     cwd: '/workspace',
@@ -42,7 +42,7 @@ const ended = (promptId?: string) =>
 
 async function aChat(): Promise<void> {
   const picture = { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=' } as const
-  await harness.agent.store.append(
+  await harness.agent.store.log.append(
     's',
     [
       happened({ type: 'prompt_started' }),
@@ -122,7 +122,7 @@ test('as JSON: every event, in order, with addresses in place of images', async 
 })
 
 test('a second branch is in the document, with a note', async () => {
-  await harness.agent.store.append('s', [
+  await harness.agent.store.log.append('s', [
     happened({ type: 'prompt_started' }),
     said('user_message_chunk', 'm1', 'first try'),
     ended(),

@@ -16,8 +16,14 @@ beforeEach(async () => {
   const { id } = (await (await ann.get('/api/me')).json()) as { id: string }
   const { store } = harness.agent
   for (const [index, name] of ['first', 'second'].entries())
-    await store.createSession({ id: name, userId: id, cwd: '/workspace', mode: 'manual', at: 1_000 + index })
-  await store.append('first', [], { ended: { reason: 'budget', at: 2_000 } })
+    await store.sessions.create({
+      id: name,
+      userId: id,
+      cwd: '/workspace',
+      mode: 'manual',
+      at: 1_000 + index,
+    })
+  await store.log.append('first', [], { ended: { reason: 'budget', at: 2_000 } })
   await store.chats.mark(id, { sessionIds: ['second'], pinned: true }, 3_000)
   const project: Project = { id: 'p', name: 'P', folder: 'p', instructions: '', mode: null, model: null }
   await store.chats.putProject(id, project)

@@ -28,12 +28,12 @@ beforeAll(async () => {
   const data = team.parse(await (await ann.post('/api/teams', { name: 'Data, and more' })).json())
   await ann.put(`/api/teams/${data.id}/members/${bobId}`, { member: true })
   const { store } = harness.agent
-  await store.people.put(bobId, { teams: [data.id] })
+  await store.people.known.put(bobId, { teams: [data.id] })
   const annId = ids.get('ann@example.org') ?? ''
-  await store.createSession({ id: 's_a', userId: annId, cwd: '/workspace', mode: 'manual', at: FIRST })
-  await store.createSession({ id: 's_b', userId: bobId, cwd: '/workspace', mode: 'manual', at: FIRST })
+  await store.sessions.create({ id: 's_a', userId: annId, cwd: '/workspace', mode: 'manual', at: FIRST })
+  await store.sessions.create({ id: 's_b', userId: bobId, cwd: '/workspace', mode: 'manual', at: FIRST })
   const append = (id: string, effects: Effects) =>
-    store.append(id, [makeSandlotEvent({ type: 'stop_asked' }, {}, FIRST)], effects)
+    store.log.append(id, [makeSandlotEvent({ type: 'stop_asked' }, {}, FIRST)], effects)
   const answer = { promptId: 'p', model: 'gpt-5', input: 100, output: 20, cached: 0, reasoning: 0 }
   await append('s_a', { usage: { ...answer, cost: 0.25, at: FIRST } })
   await append('s_a', { usage: { ...answer, model: 'home-made', at: FIRST + DAY } })

@@ -78,11 +78,11 @@ async function subscribed(user: Browser, path: string): Promise<PushBrowser> {
 /** Stores an approval of this session, as ai-agent does. */
 async function happen(sessionId: string, notices: NewNotification[], at = Date.now()): Promise<void> {
   const { store } = harness.agent
-  if ((await store.getSession(sessionId)) === undefined)
-    await store.createSession({ id: sessionId, userId: annId, cwd: '/workspace', mode: 'manual', at })
+  if ((await store.sessions.get(sessionId)) === undefined)
+    await store.sessions.create({ id: sessionId, userId: annId, cwd: '/workspace', mode: 'manual', at })
   const asked = notices.find(({ kind }) => kind === 'approval')
   const event = makeSandlotEvent({ type: 'turn_ended', callIds: [SECRET] }, { promptId: 'p' }, at)
-  await store.append(sessionId, [event], {
+  await store.log.append(sessionId, [event], {
     title: SECRET,
     notifications: notices,
     ...(asked === undefined
@@ -165,7 +165,7 @@ describe('a notice', () => {
       { userId: annId, kind: 'ended', ref: 'p' },
       { userId: annId, kind: 'mentioned', ref: 'm', about: 'Bob' },
     ])
-    await harness.agent.store.append('s_one', [], {
+    await harness.agent.store.log.append('s_one', [], {
       approvalAnswered: { toolCallId: 'c1', answeredAt: Date.now(), optionId: 'allow', by: 'user' },
     })
     await waitFor(() => mails.length > 0)

@@ -15,9 +15,9 @@ beforeEach(async () => {
   bob = await addUser(harness, ann, 'bob@example.org')
   annId = ((await (await ann.get('/api/me')).json()) as { id: string }).id
   const { store } = harness.agent
-  await store.createSession({ id: 's', userId: annId, cwd: '/workspace', mode: 'manual', at: 1_000 })
+  await store.sessions.create({ id: 's', userId: annId, cwd: '/workspace', mode: 'manual', at: 1_000 })
   for (const sessionUpdate of ['user_message_chunk', 'agent_message_chunk'] as const)
-    await store.append('s', [
+    await store.log.append('s', [
       {
         sessionUpdate,
         messageId: sessionUpdate,

@@ -185,7 +185,7 @@ describe('a prompt', () => {
     const done = await tab.get('ai_chat_done')
     const { sessionId, promptId } = accepted
     expect(done).toEqual({ type: 'ai_chat_done', sessionId, promptId, stopReason: 'end_turn' })
-    const stored = await harness.agent.store.readEvents(sessionId)
+    const stored = await harness.agent.store.log.read(sessionId)
     expect(tab.eventsOf(sessionId)).toEqual(JSON.parse(JSON.stringify(stored)))
     expect(seqs(stored)).toEqual([1, 2, 3, 4])
     expect(harness.agent.received).toEqual([`new ${sessionId} manual`, `prompt ${sessionId} hello`])
@@ -213,7 +213,7 @@ describe('a prompt', () => {
 
   test('the same request id is the same prompt, also for a new session and after a reconnect', async () => {
     const tab = await open()
-    const before = await harness.agent.store.listSessions((await me()).id)
+    const before = await harness.agent.store.sessions.list((await me()).id)
     const sessionId = await talk(tab, 'again')
     await tab.close()
     const back = await open()
@@ -223,9 +223,9 @@ describe('a prompt', () => {
     // It has seen nothing of the session that it asked for.
     expect(seqs(back.eventsOf(sessionId))).toEqual([1, 2, 3, 4])
     await back.get('ai_chat_done')
-    const after = await harness.agent.store.listSessions((await me()).id)
+    const after = await harness.agent.store.sessions.list((await me()).id)
     expect(after).toHaveLength(before.length + 1)
-    expect((await harness.agent.store.readEvents(sessionId)).length).toBe(4)
+    expect((await harness.agent.store.log.read(sessionId)).length).toBe(4)
   })
 
   test('what the agent refuses comes back under the request id', async () => {

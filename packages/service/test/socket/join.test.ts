@@ -53,7 +53,7 @@ test('a second tab gets what was, then what comes, each once and in order', asyn
   end()
   await late.get('ai_chat_done')
   await tab.get('ai_chat_done')
-  const stored = JSON.parse(JSON.stringify(await harness.agent.store.readEvents(sessionId))) as unknown
+  const stored = JSON.parse(JSON.stringify(await harness.agent.store.log.read(sessionId))) as unknown
   expect(late.eventsOf(sessionId)).toEqual(stored)
   expect(tab.eventsOf(sessionId)).toEqual(stored)
 })

@@ -235,7 +235,7 @@ export class ScriptedAgent {
   }
 
   async changed(sessionId: string, deleted = false): Promise<void> {
-    const row = await this.store.getSession(sessionId)
+    const row = await this.store.sessions.get(sessionId)
     if (row === undefined) return
     const { title, updatedAt, mode, runningPromptId, waiting } = row
     const summary: SessionSummary = {
@@ -346,7 +346,13 @@ export class ScriptedAgent {
         this.#refuseForeign(user.id)
         this.received.push(['new', sessionId, saidMode, model, thoughtLevel].filter(Boolean).join(' '))
         await guarded(() =>
-          this.store.createSession({ id: sessionId, userId: user.id, cwd: params.cwd, mode, at: Date.now() }),
+          this.store.sessions.create({
+            id: sessionId,
+            userId: user.id,
+            cwd: params.cwd,
+            mode,
+            at: Date.now(),
+          }),
         )
         this.#follow(sessionId, me())
         return { sessionId }
@@ -358,7 +364,7 @@ export class ScriptedAgent {
         await this.beforeLoad()
         let upTo = after
         for (;;) {
-          const log = await this.store.readEvents(params.sessionId, upTo)
+          const log = await this.store.log.read(params.sessionId, upTo)
           for (const update of log)
             void client.notify(to.session.update, { sessionId: params.sessionId, update: wire(update) })
           // A long log is read in turns of the event loop, and may have grown in between.
@@ -393,7 +399,7 @@ export class ScriptedAgent {
         await this.#owned(withSandlot(userMeta, params._meta).user.id, params.sessionId)
         this.received.push(`delete ${params.sessionId}`)
         await this.changed(params.sessionId, true)
-        await this.store.deleteSession(params.sessionId)
+        await this.store.sessions.remove(params.sessionId)
         return {}
       })
       .onRequest(on.session.prompt, async ({ params, client }) => {
@@ -433,10 +439,10 @@ export class ScriptedAgent {
       })
       .onRequest(EXT.approvals, approvalsParams, async ({ params }) => {
         await this.#owned(params.user.id, params.sessionId)
-        return { approvals: pendingApprovals(await this.store.readEvents(params.sessionId)) }
+        return { approvals: pendingApprovals(await this.store.log.read(params.sessionId)) }
       })
       .onRequest(EXT.rules, rulesParams, async ({ params: { user, ask } }) => {
-        const { rules } = this.store
+        const { rules } = this.store.people
         const made = { id: 'rule_1', createdAt: 1 }
         if (ask.do === 'add') {
           await rules.add(user.id, { ...ask.rule, ...made })
@@ -488,7 +494,7 @@ export class ScriptedAgent {
       .onRequest(EXT.snapshots, snapshotsParams, async ({ params: { user, sessionId, ask } }) => {
         await this.#owned(user.id, sessionId)
         const { shares } = this.store
-        const upTo = (await this.store.getSession(sessionId))?.lastSeq ?? 0
+        const upTo = (await this.store.sessions.get(sessionId))?.lastSeq ?? 0
         const made = { id: `secret_${upTo}`, sessionId, upTo, createdAt: Date.now() }
         if (ask.do === 'make') await shares.addSnapshot({ ...ask.snapshot, ...made }, user.id)
         if (ask.do === 'remove') await shares.removeSnapshot(sessionId, ask.id)
@@ -539,7 +545,7 @@ export class ScriptedAgent {
         const { user, sessionId, promptId } = params
         await this.#owned(user.id, sessionId)
         this.received.push(`export ${promptId}`)
-        const document = JSON.stringify({ promptId, events: await this.store.readEvents(sessionId) })
+        const document = JSON.stringify({ promptId, events: await this.store.log.read(sessionId) })
         for (const text of [document.slice(0, 10), document.slice(10), ...this.exportedAfter])
           await client.notify(EXT.exportPiece, { text })
         return {}
@@ -574,9 +580,10 @@ export class ScriptedAgent {
     client: AgentContext,
   ) {
     const { user, requestId, unattended = false, onError } = meta
-    const known = requestId === undefined ? undefined : await this.store.findSubmission(user.id, requestId)
+    const known =
+      requestId === undefined ? undefined : await this.store.log.findSubmission(user.id, requestId)
     if (known !== undefined) {
-      const log = await this.store.readEvents(known.sessionId)
+      const log = await this.store.log.read(known.sessionId)
       const end = log.find((event) => event._meta.sandlot.event?.type === 'prompt_ended')
       if (end === undefined) throw refusal('busy', 'this script runs one prompt at a time')
       const { promptId } = known
@@ -611,7 +618,7 @@ export class ScriptedAgent {
       const content = { type: 'image', mimeType, data } as const
       return { ...message, messageId: `${message.messageId}_${index + 1}`, content }
     })
-    const stored = await this.store.append(
+    const stored = await this.store.log.append(
       sessionId,
       [makeSandlotEvent(started, { promptId, author }, at), message, ...attached],
       {
@@ -664,7 +671,7 @@ export class ScriptedAgent {
     const stopReason = STOP_REASON_OF[reason]
     this.#running.delete(sessionId)
     const ended: SandlotEvent = { type: 'prompt_ended', stopReason, reason }
-    const end = await this.store.append(sessionId, [makeSandlotEvent(ended, { promptId }, Date.now())], {
+    const end = await this.store.log.append(sessionId, [makeSandlotEvent(ended, { promptId }, Date.now())], {
       runningPromptId: null,
     })
     this.#send(sessionId, end)
@@ -683,7 +690,7 @@ export class ScriptedAgent {
   /** It has no teams. Throws `not_found`. */
   async #owned(userId: string, sessionId: string): Promise<void> {
     await this.beforeOwned()
-    const row = await this.store.getSession(sessionId)
+    const row = await this.store.sessions.get(sessionId)
     this.#refuseForeign(row?.userId ?? userId)
     if (row?.userId === userId) return
     const shares = await this.store.shares.of(sessionId)
@@ -702,7 +709,7 @@ export class ScriptedAgent {
   }
 
   async #settle(sessionId: string, event: SessionEvent): Promise<void> {
-    this.#send(sessionId, await this.store.append(sessionId, [event], approvalEffects(event)))
+    this.#send(sessionId, await this.store.log.append(sessionId, [event], approvalEffects(event)))
   }
 
   #send(sessionId: string, events: readonly SessionEvent[]): void {

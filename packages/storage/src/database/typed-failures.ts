@@ -1,9 +1,10 @@
-/** Converts failures of a database into `StorageError` at the edge of a store, for all methods. */
+/** Converts failures of a database into `StorageError` at the edge of a store. */
 import type { Health } from './store-health.ts'
 
 /**
- * The same object with methods that reject with a `StorageError` for a failure of the database's
- * file, or with the result of `mapFailure`. Records the failure in the database's health.
+ * The same object, and the stores in it, with methods that reject with a `StorageError` for a
+ * failure of the database's file, or with the result of `mapFailure`. Records the failure in the
+ * database's health.
  */
 export function withTypedFailures<Store extends object>(
   health: Pick<Health, 'typed'>,
@@ -11,6 +12,8 @@ export function withTypedFailures<Store extends object>(
   mapFailure: (failure: unknown) => unknown = (failure) => failure,
 ): Store {
   const methods = Object.entries(store).map(([name, member]: [string, unknown]) => {
+    if (typeof member === 'object' && member !== null)
+      return [name, withTypedFailures(health, member, mapFailure)]
     if (typeof member !== 'function') return [name, member]
     const typed = async (...args: unknown[]): Promise<unknown> => {
       try {

@@ -15,6 +15,11 @@ export interface NotificationRow extends NewNotification {
   open: boolean
 }
 
+export interface NotificationReads {
+  /** Rows of the outbox with a larger id, in order, with the state of their approvals. */
+  after(id: number, limit: number): Promise<NotificationRow[]>
+}
+
 /** The service drops notifications older than an hour. */
 const RETAINED_MS = 24 * 60 * 60_000
 const MAX_ABOUT_CHARS = 200
@@ -65,8 +70,11 @@ export async function insertNotifications(
     .execute()
 }
 
-/** Rows after `after` in their order, with the state of their approvals. */
-export async function readNotifications(
+export function notificationReads(db: Kysely<SessionsSchema>): NotificationReads {
+  return { after: (id, limit) => readNotifications(db, id, limit) }
+}
+
+async function readNotifications(
   db: Kysely<SessionsSchema>,
   after: number,
   limit: number,

@@ -7,7 +7,10 @@ import { GroupCommit } from '../database/group-commit.ts'
 import { KnownCommits } from '../database/known-commits.ts'
 import { ledgerFailure, storedLedger } from '../replicas/ledger.ts'
 import { OutputWriter } from '../sessions/output-writer.ts'
-import { sessionReads } from '../sessions/reads.ts'
+import { storedApprovals } from '../sessions/approvals.ts'
+import { logReads, storedLog } from '../sessions/log.ts'
+import { outputReads, storedOutputs } from '../sessions/outputs.ts'
+import { sessionReads, storedSessions } from '../sessions/sessions.ts'
 import { removeLeftOver } from '../sessions/remove.ts'
 import { Fence, replicaReads, storedReplicas } from '../replicas/replicas.ts'
 import { type RoomLimits, StoreRoom } from '../sessions/store-room.ts'
@@ -22,16 +25,16 @@ import { storedModelEndpoints } from '../people/model-endpoints.ts'
 import { storedPeople } from '../people/people.ts'
 import { retentionReads, storedRetention } from '../retention/retention.ts'
 import { storedSecrets } from '../people/secrets.ts'
+import { notificationReads } from '../shares/notifications.ts'
 import { shareReads, storedShares } from '../shares/shares.ts'
+import { spentReads } from '../usage/usage.ts'
 import type { SessionReader, SessionStore } from '../sessions/store.ts'
 import { chatReads, storedChats } from '../shares/chats.ts'
 import { endThread, startThread, threadFile } from '../database/thread.ts'
 import { SearchThread } from '../search/search-thread.ts'
 import { LateIndexing } from '../search/late-indexing.ts'
 import { usageReads } from '../usage/usage-sums.ts'
-import { sessionWrites } from '../sessions/writes.ts'
 import type { FileMode } from '../database/sqlite-file.ts'
-import type { Health } from '../database/store-health.ts'
 import type { StorageError } from '../storage-error.ts'
 import { type Kysely, sql } from 'kysely'
 import { withTypedFailures } from '../database/typed-failures.ts'
@@ -61,30 +64,44 @@ export async function openSessionStore(
   const output = new OutputWriter(commits, room, fence)
   const indexing = new LateIndexing(db, commits)
   indexing.poke()
-  const writes = sessionWrites(db, commits, room, fence)
+  const sessions = storedSessions(db, commits, room, fence)
   const shares = storedShares(db)
   return withTypedFailures(health, {
-    ...sessionReads(db),
-    problem: async () => health.problem(),
-    ...writes,
-    forkSession: async (sourceId, fork, events) => {
-      const row = await writes.forkSession(sourceId, fork, events)
-      indexing.poke()
-      return row
+    sessions: {
+      ...sessions,
+      fork: async (...args) => {
+        const row = await sessions.fork(...args)
+        indexing.poke()
+        return row
+      },
     },
-    ledger: withTypedFailures(health, storedLedger(db), ledgerFailure),
-    ...smallStores(db, commits, health),
-    rules: withTypedFailures(health, storedRules(db, options.leftOut)),
-    shares: withTypedFailures(health, {
+    log: storedLog(db, commits, room, fence),
+    outputs: storedOutputs(db, output, room),
+    approvals: storedApprovals(db),
+    usage: { ...usageReads(db), ...spentReads(db) },
+    shares: {
       ...shares,
       handOver: async (sessionId, to) => {
         await shares.handOver(sessionId, to)
         indexing.poke()
       },
-    }),
-    replicas: withTypedFailures(health, storedReplicas(db, fence, where)),
-    appendOutput: (sessionId, callId, offset, bytes, epoch) =>
-      output.append(sessionId, callId, offset, bytes, epoch),
+    },
+    chats: storedChats(db),
+    notifications: notificationReads(db),
+    people: {
+      known: storedPeople(db, commits),
+      rules: storedRules(db, options.leftOut),
+      secrets: storedSecrets(db),
+      instructions: storedInstructions(db),
+      settings: storedAgentSettings(db),
+      modelEndpoints: storedModelEndpoints(db),
+      mcpServers: storedMcpServers(db),
+    },
+    admin: { audit: storedAudit(db, 'agent'), retention: storedRetention(db, commits) },
+    replicas: storedReplicas(db, fence, where),
+    ledger: withTypedFailures(health, storedLedger(db), ledgerFailure),
+    promptQueue: storedPromptQueue(db),
+    problem: async () => health.problem(),
     close: async () => {
       known?.stopWaiting()
       await output.flush()
@@ -95,21 +112,6 @@ export async function openSessionStore(
       await database.close()
     },
   })
-}
-
-function smallStores(db: Kysely<SessionsSchema>, commits: GroupCommit<SessionsSchema>, health: Health) {
-  return {
-    secrets: withTypedFailures(health, storedSecrets(db)),
-    instructions: withTypedFailures(health, storedInstructions(db)),
-    people: withTypedFailures(health, storedPeople(db, commits)),
-    audit: withTypedFailures(health, storedAudit(db, 'agent')),
-    retention: withTypedFailures(health, storedRetention(db, commits)),
-    chats: withTypedFailures(health, storedChats(db)),
-    agentSettings: withTypedFailures(health, storedAgentSettings(db)),
-    modelEndpoints: withTypedFailures(health, storedModelEndpoints(db)),
-    promptQueue: withTypedFailures(health, storedPromptQueue(db)),
-    mcpServers: withTypedFailures(health, storedMcpServers(db)),
-  }
 }
 
 /**
@@ -124,15 +126,19 @@ export async function openSessionReader(
   const { db, health, close } = database
   const thread = isPostgres(where) ? undefined : new SearchThread(where, Object.keys(sessionsMigrations))
   return withTypedFailures(health, {
-    ...sessionReads(db),
-    ...(thread && { search: (who, query) => thread.search(who, query) }),
-    shares: withTypedFailures(health, shareReads(db)),
-    chats: withTypedFailures(health, chatReads(db)),
-    usage: withTypedFailures(health, usageReads(db)),
-    replicas: withTypedFailures(health, replicaReads(db)),
+    sessions: {
+      ...sessionReads(db),
+      ...(thread && { search: (who, query) => thread.search(who, query) }),
+    },
+    log: logReads(db),
+    outputs: outputReads(db),
+    usage: usageReads(db),
+    shares: shareReads(db),
+    chats: chatReads(db),
+    notifications: notificationReads(db),
+    admin: { audit: auditReads(db, 'agent'), retention: retentionReads(db) },
+    replicas: replicaReads(db),
     ledger: withTypedFailures(health, { list: () => storedLedger(db).list() }, ledgerFailure),
-    audit: withTypedFailures(health, auditReads(db, 'agent')),
-    retention: withTypedFailures(health, retentionReads(db)),
     close: async () => {
       await thread?.close()
       await close()

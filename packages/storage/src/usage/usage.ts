@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { idList } from '@sandlot/shared/account/agent-settings'
 import { type Kysely, type Transaction, sql } from 'kysely'
 import type { SessionsSchema } from '../tables/sessions.ts'
-import { DAY_MS, type Together, teamsOf, usageReads } from './usage-sums.ts'
+import { DAY_MS, type Together, dayOf, teamsOf, usageReads } from './usage-sums.ts'
 
 type Trx = Transaction<SessionsSchema>
 
@@ -29,8 +29,27 @@ export interface UserSpent {
 /** Combined usage: the sum over users. */
 export type SpentTogether = Omit<UserSpent, 'unpriced'>
 
-/** See `SessionStore.spentSince`. */
-export async function spentSince(
+export interface SpentReads {
+  /**
+   * A user's usage since `at`, in all sessions, including deleted ones. Running prompts count until
+   * `now`. Epoch milliseconds.
+   */
+  spentSince(userId: string, at: number, now: number): Promise<UserSpent>
+  /**
+   * Combined usage since midnight UTC of this day (epoch milliseconds). Running prompts count until
+   * `now`; without it `ms` is 0.
+   */
+  spentTogether(of: Together, at: number, now?: number): Promise<SpentTogether>
+}
+
+export function spentReads(db: Kysely<SessionsSchema>): SpentReads {
+  return {
+    spentSince: (userId, at, now) => spentSince(db, userId, at, now),
+    spentTogether: (of, at, now) => spentTogether(db, of, dayOf(at), now),
+  }
+}
+
+async function spentSince(
   db: Kysely<SessionsSchema>,
   userId: string,
   at: number,
@@ -115,7 +134,7 @@ async function sumsOfPart(
  * Combined usage since the day, including days that a clock has skipped: one that was set back must
  * not reduce usage. Without `now`, running time is 0.
  */
-export async function spentTogether(
+async function spentTogether(
   db: Kysely<SessionsSchema>,
   of: Together,
   sinceDay: number,

@@ -35,7 +35,7 @@ onBoth(({ fresh }) => {
   }
 
   test('a line says who did what to whom, from where, before and after', async () => {
-    await store.audit.write({
+    await store.admin.audit.write({
       who: ANN,
       from: { address: '192.0.2.7', key: 'laptop', signIn: 'si_1' },
       what: 'settings_changed',
@@ -43,7 +43,7 @@ onBoth(({ fresh }) => {
       before: { mode: 'manual' },
       after: { mode: 'yolo' },
     })
-    expect(await reader.audit.page({ limit: 10 })).toMatchObject([
+    expect(await reader.admin.audit.page({ limit: 10 })).toMatchObject([
       {
         source: 'agent',
         seq: 1,
@@ -59,20 +59,20 @@ onBoth(({ fresh }) => {
   })
 
   test('lines that are written at once make one chain', async () => {
-    await Promise.all(Array.from({ length: 50 }, () => store.audit.write(line())))
-    expect(await reader.audit.check()).toMatchObject({ lines: 50, head: { seq: 50 }, problems: [] })
+    await Promise.all(Array.from({ length: 50 }, () => store.admin.audit.write(line())))
+    expect(await reader.admin.audit.check()).toMatchObject({ lines: 50, head: { seq: 50 }, problems: [] })
   })
 
   test('a search finds by person, text, kind and time, page by page', async () => {
     for (let index = 0; index < 7; index++)
-      await store.audit.write(line({ whom: { name: `100%_${index}` }, what: 'secret_set' }))
-    await store.audit.write({ who: { id: 'bob', name: 'Bob' }, what: 'key_made' })
-    const first = await reader.audit.page({ limit: 5 })
+      await store.admin.audit.write(line({ whom: { name: `100%_${index}` }, what: 'secret_set' }))
+    await store.admin.audit.write({ who: { id: 'bob', name: 'Bob' }, what: 'key_made' })
+    const first = await reader.admin.audit.page({ limit: 5 })
     const last = first.at(-1)
-    const rest = await reader.audit.page({ limit: 5, behind: last && { at: last.at, seq: last.seq } })
+    const rest = await reader.admin.audit.page({ limit: 5, behind: last && { at: last.at, seq: last.seq } })
     expect([...first, ...rest].map(({ seq }) => seq)).toEqual([8, 7, 6, 5, 4, 3, 2, 1])
     const found = async (query: object) =>
-      (await reader.audit.page({ limit: 9, ...query })).map(({ seq }) => seq)
+      (await reader.admin.audit.page({ limit: 9, ...query })).map(({ seq }) => seq)
     expect(await found({ text: '0%_3' })).toEqual([4])
     expect(await found({ text: "'" })).toEqual([])
     expect(await found({ who: 'bob' })).toEqual([8])
@@ -83,31 +83,31 @@ onBoth(({ fresh }) => {
   })
 
   test('what retention removes leaves the hash of its last line, and the chain holds', async () => {
-    for (let index = 0; index < 10; index++) await store.audit.write(line())
-    const all = await reader.audit.page({ limit: 20 })
-    expect(await store.audit.removeOlder(Date.now() + 1, 4)).toBe(4)
-    const state = await reader.audit.check()
+    for (let index = 0; index < 10; index++) await store.admin.audit.write(line())
+    const all = await reader.admin.audit.page({ limit: 20 })
+    expect(await store.admin.audit.removeOlder(Date.now() + 1, 4)).toBe(4)
+    const state = await reader.admin.audit.check()
     expect(state).toMatchObject({ lines: 6, problems: [] })
     expect(state.anchor).toEqual({ seq: 4, hash: all.find(({ seq }) => seq === 4)?.hash })
-    expect(await store.audit.removeOlder(Date.now() + 1, 100)).toBe(6)
-    await store.audit.write(line())
-    expect(await reader.audit.check()).toMatchObject({ lines: 1, head: { seq: 11 }, problems: [] })
+    expect(await store.admin.audit.removeOlder(Date.now() + 1, 100)).toBe(6)
+    await store.admin.audit.write(line())
+    expect(await reader.admin.audit.check()).toMatchObject({ lines: 1, head: { seq: 11 }, problems: [] })
   })
 
   test('a line that somebody edited, removed or put in by hand is found and named', async () => {
-    for (let index = 0; index < 6; index++) await store.audit.write(line())
+    for (let index = 0; index < 6; index++) await store.admin.audit.write(line())
     await byHand("update audit set who_name = 'Mallory' where seq = 2")
     await byHand('delete from audit where seq = 4')
     await byHand(
       `insert into audit select 99, at, what, who_id, who_name, who_email, address, key_name, sign_in,
       whom_id, whom_name, before_json, after_json, count, hash from audit where seq = 1`,
     )
-    const { problems } = await reader.audit.check()
+    const { problems } = await reader.admin.audit.check()
     expect(problems).toHaveLength(3)
     expect(problems[0]).toMatch(/^Line 2 of .* was changed or put in by hand\.$/)
     expect(problems.slice(1)).toEqual(['Line 4 was removed by hand.', 'Line 99 was put in by hand.'])
     await byHand('delete from audit where seq > 4')
-    expect((await reader.audit.check()).problems.at(-1)).toBe('Lines 4 to 6 were removed by hand.')
+    expect((await reader.admin.audit.check()).problems.at(-1)).toBe('Lines 4 to 6 were removed by hand.')
   })
 })
 

@@ -10,11 +10,11 @@ import { type OpenDatabase, openWriter } from '../../src/database/database.ts'
 import { GroupCommit } from '../../src/database/group-commit.ts'
 import type { SessionsSchema } from '../../src/tables/sessions.ts'
 import { sessionsMigrations } from '../../src/store/migrations.ts'
-import { sessionReads } from '../../src/sessions/reads.ts'
+import { storedLog } from '../../src/sessions/log.ts'
+import { storedSessions } from '../../src/sessions/sessions.ts'
 import type { Effects } from '../../src/tables/records.ts'
 import { StoreRoom } from '../../src/sessions/store-room.ts'
 import { Fence } from '../../src/replicas/replicas.ts'
-import { sessionWrites } from '../../src/sessions/writes.ts'
 import { testFolder } from '../../../../test/folders.ts'
 
 const MAX_RULES = 1_000
@@ -73,13 +73,9 @@ test('property: any mix of good writes and failing ones is one commit, and each 
   const { db } = database
   let written = 0
   const commits = new GroupCommit(db, () => void written++)
-  const { append, createSession, takeOver } = sessionWrites(
-    db,
-    commits,
-    new StoreRoom(db, undefined),
-    new Fence(),
-  )
-  const { getSession, readEvents } = sessionReads(db)
+  const parts = [db, commits, new StoreRoom(db, undefined), new Fence()] as const
+  const { append, read, takeOver } = storedLog(...parts)
+  const { create, get } = storedSessions(...parts)
 
   /**
    * Outcome of each write and of the sessions; ids begin with `run`, which the outcome does not
@@ -89,19 +85,18 @@ test('property: any mix of good writes and failing ones is one commit, and each 
     const act = (one: Write, place: number): Promise<unknown> => {
       const id = `${run} ${one.session}`
       if ('takesOver' in one && one.takesOver) return takeOver(id)
-      if ('takesOver' in one)
-        return createSession({ id, userId: run, cwd: '/workspace', mode: 'yolo', at: place })
+      if ('takesOver' in one) return create({ id, userId: run, cwd: '/workspace', mode: 'yolo', at: place })
       return append(id, [said(`${place}`)], effectsOf(one.effect, one.id, run), one.epoch)
     }
-    await createSession({ id: `${run} a`, userId: run, cwd: '/workspace', mode: 'yolo', at: 1 })
-    await createSession({ id: `${run} b`, userId: run, cwd: '/workspace', mode: 'yolo', at: 1 })
+    await create({ id: `${run} a`, userId: run, cwd: '/workspace', mode: 'yolo', at: 1 })
+    await create({ id: `${run} b`, userId: run, cwd: '/workspace', mode: 'yolo', at: 1 })
     const before = written
     const ends: PromiseSettledResult<unknown>[] = []
     if (together) ends.push(...(await Promise.allSettled(writes.map(act))))
     else for (const [at, one] of writes.entries()) ends.push(...(await Promise.allSettled([act(one, at)])))
     if (together) expect(written - before).toBe(1)
     const ids = ['a', 'b', 'c'].map((name) => `${run} ${name}`)
-    const left = await Promise.all(ids.map(async (id) => [await getSession(id), await readEvents(id)]))
+    const left = await Promise.all(ids.map(async (id) => [await get(id), await read(id)]))
     const told = ends.map((end) =>
       end.status === 'fulfilled' ? end.value : ((end.reason as { code?: string }).code ?? String(end.reason)),
     )

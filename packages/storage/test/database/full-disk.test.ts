@@ -41,16 +41,16 @@ describe.skipIf(!isRoot)('a small disk', () => {
 
     test('refuses whole what it has no space for, says so until there is some, and has all that it took', async () => {
       const store = await openSessionStore(url)
-      await store.createSession({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+      await store.sessions.create({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
       const taken: string[] = []
       const append = async (text: string): Promise<void> => {
         const asked = { toolCallId: text, askedAt: 1, expiresAt: 2 }
         const long = 'x'.repeat(MiB / 8) + Math.random()
-        await store.append('s', [message(text), message(long)], { approvalAsked: asked })
+        await store.log.append('s', [message(text), message(long)], { approvalAsked: asked })
         taken.push(text)
       }
       await append('before')
-      await store.appendOutput('s', 'c', 0, new Uint8Array(MiB))
+      await store.outputs.append('s', 'c', 0, new Uint8Array(MiB))
 
       const ballast = join(disk, 'ballast')
       const { bavail, bsize } = statfsSync(disk)
@@ -65,7 +65,7 @@ describe.skipIf(!isRoot)('a small disk', () => {
         for (let n = 0; ; n += 1) await append(`while full ${n}`)
       }
       await expect(fill()).rejects.toMatchObject(full)
-      const output = store.appendOutput('s', 'c', MiB, crypto.getRandomValues(new Uint8Array(65_536)))
+      const output = store.outputs.append('s', 'c', MiB, crypto.getRandomValues(new Uint8Array(65_536)))
       await expect(output).rejects.toMatchObject(full)
       expect(await store.problem()).toMatchObject({ code: 'full' })
       expect(await store.problem()).toMatchObject({ code: 'full' })
@@ -73,10 +73,10 @@ describe.skipIf(!isRoot)('a small disk', () => {
       rmSync(ballast)
       expect(await store.problem()).toBeUndefined()
       await append('after')
-      await store.appendOutput('s', 'c', MiB, new Uint8Array(MiB))
-      expect(await store.outputInfo('s', 'c')).toMatchObject({ storedBytes: 2 * MiB, totalBytes: 2 * MiB })
-      expect(await store.readOutput('s', 'c', 0, 3 * MiB)).toHaveLength(2 * MiB)
-      const events = await store.readEvents('s')
+      await store.outputs.append('s', 'c', MiB, new Uint8Array(MiB))
+      expect(await store.outputs.get('s', 'c')).toMatchObject({ storedBytes: 2 * MiB, totalBytes: 2 * MiB })
+      expect(await store.outputs.read('s', 'c', 0, 3 * MiB)).toHaveLength(2 * MiB)
+      const events = await store.log.read('s')
       const texts = events.flatMap((event) =>
         event.sessionUpdate === 'agent_message_chunk' ? [textOf(event)] : [],
       )

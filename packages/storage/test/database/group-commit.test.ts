@@ -26,7 +26,7 @@ afterEach(async () => {
 })
 
 function create(id: string): Promise<unknown> {
-  return store.createSession({ id, userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
+  return store.sessions.create({ id, userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
 }
 
 function said(text: string): SessionEvent {
@@ -35,7 +35,7 @@ function said(text: string): SessionEvent {
 }
 
 async function texts(id: string): Promise<string[]> {
-  return (await store.readEvents(id)).map((event) =>
+  return (await store.log.read(id)).map((event) =>
     event.sessionUpdate === 'agent_message_chunk' && event.content.type === 'text' ? event.content.text : '?',
   )
 }
@@ -52,10 +52,10 @@ function commits(): number {
 test('what waits at once is one commit, for events, sessions and output alike', async () => {
   const before = commits()
   await Promise.all([
-    ...SESSIONS.flatMap((id) => [store.append(id, [said('one')]), store.append(id, [said('two')])]),
+    ...SESSIONS.flatMap((id) => [store.log.append(id, [said('one')]), store.log.append(id, [said('two')])]),
     create('d'),
-    store.takeOver('a'),
-    store.appendOutput('b', 'c_1', 0, new Uint8Array(1024 * 1024)),
+    store.log.takeOver('a'),
+    store.outputs.append('b', 'c_1', 0, new Uint8Array(1024 * 1024)),
   ])
   expect(commits() - before).toBe(1)
   expect(await texts('b')).toEqual(['one', 'two'])
@@ -64,7 +64,7 @@ test('what waits at once is one commit, for events, sessions and output alike', 
 test('a long row is written in pieces, in order', async () => {
   const before = commits()
   const all = await Promise.all(
-    Array.from({ length: 150 }, (_, place) => store.append('a', [said(`${place}`)])),
+    Array.from({ length: 150 }, (_, place) => store.log.append('a', [said(`${place}`)])),
   )
   expect(commits() - before).toBe(3)
   expect(all.flat().map((event) => seqOf(event))).toEqual(all.map((_, place) => place + 1))
@@ -74,12 +74,12 @@ test('one that fails undoes itself alone', async () => {
   const submission = { userId: 'u', requestId: 'r', promptId: 'p' }
   const before = commits()
   const took = await Promise.allSettled([
-    store.append('a', [said('one')], { submission }),
-    store.append('b', [said('again')], { submission }),
-    store.append('none', [said('nowhere')]),
-    store.append('b', [said('two')]),
-    store.append('a', [said('late')], {}, 7),
-    store.append('a', [said('three')]),
+    store.log.append('a', [said('one')], { submission }),
+    store.log.append('b', [said('again')], { submission }),
+    store.log.append('none', [said('nowhere')]),
+    store.log.append('b', [said('two')]),
+    store.log.append('a', [said('late')], {}, 7),
+    store.log.append('a', [said('three')]),
   ])
   expect(commits() - before).toBe(1)
   const ends = took.map((one) =>
@@ -87,23 +87,23 @@ test('one that fails undoes itself alone', async () => {
   )
   expect(ends).toEqual(['stored', 'conflict', 'not_found', 'stored', 'not_owner', 'stored'])
   expect([await texts('a'), await texts('b')]).toEqual([['one', 'three'], ['two']])
-  expect((await store.getSession('b'))?.lastSeq).toBe(1)
+  expect((await store.sessions.get('b'))?.lastSeq).toBe(1)
 })
 
 test('written pages move into the file between writes, not in the middle', async () => {
   const text = 'x'.repeat(150_000)
   const fileSize = (): number => statSync(path).size
   const before = fileSize()
-  for (let n = 0; n < 40; n++) await store.append('a', [said(text)])
+  for (let n = 0; n < 40; n++) await store.log.append('a', [said(text)])
   // 6 MB: SQLite would have done it by itself. So few writes are not worth it, however long a slow disk rests between them.
   expect(fileSize()).toBe(before)
-  for (let n = 0; n < 20; n++) await store.append('a', [said('more')])
+  for (let n = 0; n < 20; n++) await store.log.append('a', [said('more')])
   await expect.poll(fileSize, { timeout: 20_000 }).toBeGreaterThan(40 * text.length)
   expect(await texts('a')).toHaveLength(60)
 })
 
 test('closing writes what waits', async () => {
-  const waiting = store.append('a', [said('last')])
+  const waiting = store.log.append('a', [said('last')])
   await store.close()
   expect(await waiting).toHaveLength(1)
   store = await openSessionStore(path)
@@ -127,7 +127,7 @@ test('property: of concurrent writes, each session has what was acknowledged, in
         const submission =
           requestId === undefined ? {} : { submission: { userId: `u${round}`, requestId, promptId: 'p' } }
         pending.push(
-          store.append(session, [said(text)], submission).then(
+          store.log.append(session, [said(text)], submission).then(
             () => ({ session, text }),
             () => undefined,
           ),

@@ -33,14 +33,14 @@ describeOnPostgres('two versions', (postgres) => {
   test('this version goes on, and starts, where a later one has added something', async () => {
     const url = await fresh()
     const running = await openSessionStore(url)
-    await running.createSession({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+    await running.sessions.create({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
     await migrate(url, { '998_later': ADDS })
-    await running.append('s', [message('went on')])
+    await running.log.append('s', [message('went on')])
     await running.close()
     const started = await openSessionStore(url)
-    await started.append('s', [message('started')])
+    await started.log.append('s', [message('started')])
     expect(
-      (await started.readEvents('s')).flatMap((event) =>
+      (await started.log.read('s')).flatMap((event) =>
         event.sessionUpdate === 'agent_message_chunk' ? [textOf(event)] : [],
       ),
     ).toEqual(['went on', 'started'])
@@ -74,7 +74,7 @@ describeOnPostgres('two versions', (postgres) => {
   test('a migration that waits for a table in use keeps nobody else from it', async () => {
     const url = await fresh()
     const store = await openSessionStore(url)
-    await store.createSession({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+    await store.sessions.create({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
     // Holds all tables, like a backup.
     const backup = await openStore(url, 'sessions', sessionsMigrations)
     const held = Promise.withResolvers<void>()
@@ -89,13 +89,13 @@ describeOnPostgres('two versions', (postgres) => {
     let isMigrated = false
     const migrating = migrate(url, { '998_later': ADDS }).then(() => void (isMigrated = true))
     await expect.poll(() => postgres.rows(`later_${made}`, WAITS), { timeout: 10_000 }).toHaveLength(1)
-    await store.append('s', [message('meanwhile')])
+    await store.log.append('s', [message('meanwhile')])
     expect(isMigrated).toBe(false)
     release.resolve()
     await reading
     await migrating
-    await store.append('s', [message('after')])
-    expect(await store.readEvents('s')).toHaveLength(2)
+    await store.log.append('s', [message('after')])
+    expect(await store.log.read('s')).toHaveLength(2)
     await backup.close()
     await store.close()
   }, 60_000)

@@ -31,7 +31,7 @@ describe.skipIf(pgbouncer === undefined)('pgbouncer', () => {
       const { url, direct, database } = await through('session')
       const store = await openSessionStore(url)
       const accounts = await openAccounts(url, { secret: 'x'.repeat(40), publicUrl: 'http://127.0.0.1:8002' })
-      await store.createSession({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+      await store.sessions.create({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
       expect(await postgres.rows(database, 'select id from sessions.sessions')).toEqual([{ id: 's' }])
 
       const seen: string[] = []
@@ -68,8 +68,8 @@ describe.skipIf(pgbouncer === undefined)('pgbouncer', () => {
       // The connections that rested are lost, and the next statement opens others.
       await expect
         .poll(() =>
-          store
-            .createSession({ id: 't', userId: 'ann', cwd: '/', mode: 'manual', at: 2 })
+          store.sessions
+            .create({ id: 't', userId: 'ann', cwd: '/', mode: 'manual', at: 2 })
             .then(() => 'made', String),
         )
         .toMatch(/^made|there is a session t/i)

@@ -64,7 +64,7 @@ function said(text: string): SessionEvent {
 
 async function openStore(path: string): Promise<SessionStore> {
   const store = await openSessionStore(path)
-  await store.createSession({ id: 'a', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
+  await store.sessions.create({ id: 'a', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
   return store
 }
 
@@ -149,7 +149,7 @@ async function expectRecovered(cut: Cut, log: Buffer, path: string): Promise<voi
   writeFileSync(path, cut.database)
   writeFileSync(`${path}-wal`, log)
   const store = await openSessionStore(path)
-  const events = await store.readEvents('a')
+  const events = await store.log.read('a')
   const numbers = events.map((event) =>
     event.sessionUpdate === 'agent_message_chunk' ? Number.parseInt(textOf(event), 10) : -1,
   )
@@ -176,7 +176,7 @@ const property = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }
   let count = 0
   for (const { group, next } of steps) {
     for (const bytes of group) {
-      const stored = store.append('a', [said(`${count++} ${'x'.repeat(bytes)}`)])
+      const stored = store.log.append('a', [said(`${count++} ${'x'.repeat(bytes)}`)])
       pending.push(stored.then(() => disk.acknowledged()))
     }
     if (next !== 'continue') await Promise.all(pending)
@@ -200,15 +200,15 @@ test('a reader in another process shows nothing before it is on the disk', async
   const path = join(folder, 'sessions.db')
   const store = await openStore(path)
   const reader = await openSessionReader(path)
-  expect(await reader.readEvents('a')).toEqual([])
+  expect(await reader.log.read('a')).toEqual([])
   const writer = openSqliteAgain(path)
   writer.pragma('synchronous = NORMAL')
   writer.exec(`update sessions set title = 'new'`)
   let synced = 0
   syncs = { succeeds: () => void synced++ }
-  expect((await reader.getSession('a'))?.title).toBe('new')
+  expect((await reader.sessions.get('a'))?.title).toBe('new')
   expect(synced).toBe(1)
-  await reader.getSession('a')
+  await reader.sessions.get('a')
   expect(synced).toBe(1)
   writer.close()
   await reader.close()
@@ -238,11 +238,11 @@ test('a reader opens a restored file, which has no log, before its writer does',
   await (await openSessionStore(path)).close()
   checkCopy(path)
   const reader = await openSessionReader(path)
-  expect(await reader.listSessions('u')).toEqual([])
+  expect(await reader.sessions.list('u')).toEqual([])
   const store = await openStore(path)
   let synced = 0
   syncs = { succeeds: () => void synced++ }
-  expect(await reader.listSessions('u')).toHaveLength(1)
+  expect(await reader.sessions.list('u')).toHaveLength(1)
   expect(synced).toBe(1)
   await reader.close()
   await store.close()
@@ -253,14 +253,14 @@ test('a failed sync acknowledges nothing, then or later, and the store says so u
   syncs = { failure: new Error('EIO: i/o error, fdatasync') }
   const failure = { name: 'StorageError', code: 'io', message: expect.stringContaining('did not confirm') }
   const both = await Promise.allSettled([
-    store.append('a', [said('two')]),
-    store.append('a', [said('three')]),
+    store.log.append('a', [said('two')]),
+    store.log.append('a', [said('three')]),
   ])
   const rejected = { status: 'rejected', reason: expect.objectContaining(failure) }
   expect(both).toEqual([rejected, rejected])
   syncs = {}
-  await expect(store.append('a', [said('four')])).rejects.toMatchObject(failure)
-  await expect(store.readEvents('a')).rejects.toMatchObject(failure)
+  await expect(store.log.append('a', [said('four')])).rejects.toMatchObject(failure)
+  await expect(store.log.read('a')).rejects.toMatchObject(failure)
   expect(await store.problem()).toMatchObject(failure)
   expect(await store.problem()).toMatchObject(failure)
   await store.close()

@@ -24,24 +24,24 @@ onBoth(({ name, fresh }) => {
   beforeEach(async () => {
     where = await fresh()
     store = await openSessionStore(where)
-    await store.createSession({ id: 's', userId: 'ann', cwd: '/work\0space', mode: 'manual', at: 1 })
+    await store.sessions.create({ id: 's', userId: 'ann', cwd: '/work\0space', mode: 'manual', at: 1 })
   })
   afterEach(() => store.close())
 
   const outcome = { promptId: 'p', callId: 'c\0', status: 'completed', runMs: 1, waitMs: 1, at: 5 } as const
 
   test('U+0000 and halves of characters are left out, in what is stored and in what is looked up', async () => {
-    await store.append('s', [message('a')], {
+    await store.log.append('s', [message('a')], {
       outcome: { ...outcome, tool: 'a\0b\ud800' },
       submission: { userId: 'ann', requestId: 'r\0', promptId: 'p\0' },
       usage: { promptId: 'p', model: 'm\0', input: 1, output: 1, cached: 0, reasoning: 0, cost: 1, at: 5 },
     })
-    expect(await store.getSession('s')).toMatchObject({ cwd: '/workspace' })
-    expect(await store.findSubmission('ann', '\0r')).toEqual({ sessionId: 's', promptId: 'p' })
+    expect(await store.sessions.get('s')).toMatchObject({ cwd: '/workspace' })
+    expect(await store.log.findSubmission('ann', '\0r')).toEqual({ sessionId: 's', promptId: 'p' })
     const reader = await openSessionReader(where)
     expect(await reader.usage.tools({ from: 0, to: 1 }, ['tool'])).toMatchObject([{ tool: 'ab\ufffd' }])
     await reader.close()
-    expect(await store.getSession('s\0')).toMatchObject({ id: 's' })
+    expect(await store.sessions.get('s\0')).toMatchObject({ id: 's' })
   })
 
   test.runIf(name === 'PostgreSQL')('also in a list of values', async () => {
@@ -53,12 +53,14 @@ onBoth(({ name, fresh }) => {
 
   test('what one of the databases cannot hold is an error of the request, and nothing of it is stored', async () => {
     const submission = { userId: 'ann', requestId: LONG, promptId: 'p' }
-    const stored = await store.append('s', [message('a')], { submission }).catch((error: unknown) => error)
+    const stored = await store.log
+      .append('s', [message('a')], { submission })
+      .catch((error: unknown) => error)
     if (name === 'PostgreSQL') {
       expect(stored).toBeInstanceOf(SandlotError)
       expect(stored).toMatchObject({ code: 'bad_request', message: expect.stringContaining('54000') })
     }
-    expect((await store.readEvents('s')).length).toBe(name === 'PostgreSQL' ? 0 : 1)
-    await store.append('s', [message('b')])
+    expect((await store.log.read('s')).length).toBe(name === 'PostgreSQL' ? 0 : 1)
+    await store.log.append('s', [message('b')])
   })
 })

@@ -53,8 +53,8 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     const store = await openSessionStore(files().sessions)
     for (let n = 0; n < chats; n++) {
       const id = `s${n}`
-      await store.createSession({ id, userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1_000 + n })
-      await store.append(
+      await store.sessions.create({ id, userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1_000 + n })
+      await store.log.append(
         id,
         Array.from({ length: 120 }, (_, at) => message(`chat ${n}: walrus ${at} \0 \u{1f600} é`)),
         {
@@ -71,9 +71,9 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
           notifications: [{ userId: 'ann', kind: 'shared', ref: 'r' }],
         },
       )
-      await store.appendOutput(id, 'c', 0, Buffer.alloc(700_000, n))
+      await store.outputs.append(id, 'c', 0, Buffer.alloc(700_000, n))
     }
-    await store.audit.write({ who: { id: 'ann', name: 'Ann' }, what: 'secret_set' })
+    await store.admin.audit.write({ who: { id: 'ann', name: 'Ann' }, what: 'secret_set' })
     await store.close()
     const accounts = await openAccounts(files().accounts, OPTIONS)
     await accounts.createUser(ANN)
@@ -102,13 +102,13 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
 
     const store = await openSessionStore(url)
     const file = await openSessionReader(files().sessions)
-    expect(await store.readEvents('s1')).toEqual(await file.readEvents('s1'))
+    expect(await store.log.read('s1')).toEqual(await file.log.read('s1'))
     await file.close()
-    expect(Buffer.from(await store.readOutput('s2', 'c', 0, 700_000))).toEqual(Buffer.alloc(700_000, 2))
-    const { hits } = await store.search({ id: 'ann' }, searchQuery.parse({ q: '"walrus 119"' }))
+    expect(Buffer.from(await store.outputs.read('s2', 'c', 0, 700_000))).toEqual(Buffer.alloc(700_000, 2))
+    const { hits } = await store.sessions.search({ id: 'ann' }, searchQuery.parse({ q: '"walrus 119"' }))
     expect(hits.map(({ sessionId }) => sessionId).toSorted()).toEqual(['s0', 's1', 's2'])
-    await store.append('s0', [message('walrus 120')])
-    expect(await store.audit.check()).toMatchObject({ lines: 1, problems: [] })
+    await store.log.append('s0', [message('walrus 120')])
+    expect(await store.admin.audit.check()).toMatchObject({ lines: 1, problems: [] })
     await store.close()
     const accounts = await openAccounts(url, OPTIONS)
     expect(await accounts.signIn(ANN, {})).toMatchObject({ account: { email: ANN.email } })
@@ -132,7 +132,10 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
       }>`select distinct user_id as id from sessions.sessions`.execute(db)
       await close()
       const reader = await openSessionReader(url)
-      const { hits } = await reader.search({ id: rows[0]?.id ?? '' }, searchQuery.parse({ q: 'hello' }))
+      const { hits } = await reader.sessions.search(
+        { id: rows[0]?.id ?? '' },
+        searchQuery.parse({ q: 'hello' }),
+      )
       expect(hits.length).toBeGreaterThan(0)
       await reader.close()
     },
@@ -175,8 +178,10 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
           })
       }
       const store = await openSessionStore(url)
-      expect(await store.readEvents('s1')).toHaveLength(120)
-      expect((await store.search({ id: 'ann' }, searchQuery.parse({ q: '"walrus 7"' }))).hits).toHaveLength(2)
+      expect(await store.log.read('s1')).toHaveLength(120)
+      expect(
+        (await store.sessions.search({ id: 'ann' }, searchQuery.parse({ q: '"walrus 7"' }))).hits,
+      ).toHaveLength(2)
       await store.close()
     }
   }, 120_000)
@@ -203,8 +208,8 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     ])
     const store = await openSessionStore(url)
     expect(await store.chats.projects('ann')).toMatchObject([{ name: 'ab', instructions: 'be' }])
-    expect(await store.findSubmission('ann', 'ab')).toMatchObject({ promptId: 'p1' })
-    expect(await store.findSubmission('ann', 'a\uFFFDb')).toMatchObject({ promptId: 'p2' })
+    expect(await store.log.findSubmission('ann', 'ab')).toMatchObject({ promptId: 'p1' })
+    expect(await store.log.findSubmission('ann', 'a\uFFFDb')).toMatchObject({ promptId: 'p2' })
     await store.close()
   }, 60_000)
 

@@ -53,7 +53,7 @@ describeOnPostgres('replicas on PostgreSQL', (postgres) => {
     admin.query('update replicas set heartbeat_at = heartbeat_at - 8000 where id = $1', [id])
 
   const create = (store: SessionStore, userId: string, id: string = randomUUID()) =>
-    store.createSession({ id, userId, cwd: '/workspace', mode: 'manual', at: 1 })
+    store.sessions.create({ id, userId, cwd: '/workspace', mode: 'manual', at: 1 })
 
   test('a person belongs to the first that claims them, and to another only when that one is dead or gives them up', async () => {
     const [a, b] = [await replica('a'), await replica('b')]
@@ -86,11 +86,11 @@ describeOnPostgres('replicas on PostgreSQL', (postgres) => {
     const before = await replica('a')
     await before.replicas.claim('ann')
     const { id } = await create(before, 'ann')
-    const { epoch } = await before.takeOver(id)
+    const { epoch } = await before.log.takeOver(id)
     const after = await replica('a')
     expect(await before.replicas.heartbeat()).toBe('replaced')
     expect(await before.replicas.claim('bob')).toBeUndefined()
-    await expect(before.append(id, [message('late')], {}, epoch)).rejects.toMatchObject(NOT_OWNER)
+    await expect(before.log.append(id, [message('late')], {}, epoch)).rejects.toMatchObject(NOT_OWNER)
     expect(await after.replicas.claim('ann')).toEqual({ replicaId: 'a', epoch: 2, before: 'a' })
     await before.replicas.unregister()
     expect(await after.replicas.ownerOf('ann')).toBe('a')
@@ -154,35 +154,35 @@ describeOnPostgres('replicas on PostgreSQL', (postgres) => {
     const [a, b] = [await replica('a'), await replica('b')]
     await a.replicas.claim('ann')
     const [first, second] = [await create(a, 'ann'), await create(a, 'ann')]
-    const owned = await a.takeOver(first.id)
-    const other = await a.takeOver(second.id)
-    await a.append(first.id, [message('one')], {}, owned.epoch)
-    await expect(b.takeOver(first.id)).rejects.toMatchObject(NOT_OWNER)
+    const owned = await a.log.takeOver(first.id)
+    const other = await a.log.takeOver(second.id)
+    await a.log.append(first.id, [message('one')], {}, owned.epoch)
+    await expect(b.log.takeOver(first.id)).rejects.toMatchObject(NOT_OWNER)
     await lapse('a')
     await b.replicas.claim('ann')
     // The new owner has loaded neither of them yet.
-    await expect(a.append(first.id, [message('late')], {}, owned.epoch)).rejects.toMatchObject(NOT_OWNER)
-    await expect(a.append(second.id, [message('late')], {}, other.epoch)).rejects.toMatchObject(NOT_OWNER)
+    await expect(a.log.append(first.id, [message('late')], {}, owned.epoch)).rejects.toMatchObject(NOT_OWNER)
+    await expect(a.log.append(second.id, [message('late')], {}, other.epoch)).rejects.toMatchObject(NOT_OWNER)
     const bytes = new Uint8Array([1])
-    await expect(a.appendOutput(first.id, 'c', 0, bytes, owned.epoch)).rejects.toMatchObject(NOT_OWNER)
-    await expect(a.checkOwner(first.id, owned.epoch)).rejects.toMatchObject(NOT_OWNER)
-    await expect(a.takeOver(second.id)).rejects.toMatchObject(NOT_OWNER)
-    const taken = await b.takeOver(first.id)
+    await expect(a.outputs.append(first.id, 'c', 0, bytes, owned.epoch)).rejects.toMatchObject(NOT_OWNER)
+    await expect(a.log.checkOwner(first.id, owned.epoch)).rejects.toMatchObject(NOT_OWNER)
+    await expect(a.log.takeOver(second.id)).rejects.toMatchObject(NOT_OWNER)
+    const taken = await b.log.takeOver(first.id)
     expect(taken.events).toHaveLength(1)
-    await b.append(first.id, [message('two')], {}, taken.epoch)
-    expect(await b.readEvents(first.id)).toHaveLength(2)
+    await b.log.append(first.id, [message('two')], {}, taken.epoch)
+    expect(await b.log.read(first.id)).toHaveLength(2)
   })
 
   test('a claim waits for what the earlier owner is storing at that moment', async () => {
     const [a, b] = [await replica('a'), await replica('b')]
     await a.replicas.claim('ann')
     const { id } = await create(a, 'ann')
-    const { epoch } = await a.takeOver(id)
+    const { epoch } = await a.log.takeOver(id)
     const holder = new Client({ connectionString: url, options: '-c search_path=sessions' })
     await holder.connect()
     await holder.query('begin; lock table events in share mode')
     const order: string[] = []
-    const append = a.append(id, [message('one')], {}, epoch).then(() => order.push('stored'))
+    const append = a.log.append(id, [message('one')], {}, epoch).then(() => order.push('stored'))
     const waits = `select from pg_locks where not granted and relation = 'sessions.events'::regclass`
     await expect.poll(async () => (await admin.query(waits)).rowCount).toBe(1)
     await lapse('a')
@@ -204,8 +204,8 @@ describeOnPostgres('replicas on PostgreSQL', (postgres) => {
     ] as const) {
       await store.replicas.claim(userId)
       const { id } = await create(store, userId)
-      const { epoch } = await store.takeOver(id)
-      await store.append(id, [message('begins')], { runningPromptId: `p_${userId}` }, epoch)
+      const { epoch } = await store.log.takeOver(id)
+      await store.log.append(id, [message('begins')], { runningPromptId: `p_${userId}` }, epoch)
     }
     expect(await b.replicas.unowned()).toEqual({ userIds: [], schedules: true, replicas: 2 })
     await b.replicas.claim(SCHEDULES)
@@ -250,10 +250,10 @@ describeOnPostgres('replicas on PostgreSQL', (postgres) => {
             ofEpoch.set(claim.epoch, claim.replicaId)
             return
           }
-          if (doing === 'load') return void (mine.session = (await store.takeOver(id)).epoch)
+          if (doing === 'load') return void (mine.session = (await store.log.takeOver(id)).epoch)
           const bytes = new Uint8Array([1])
-          if (doing === 'output') return void (await store.appendOutput(id, who, 0, bytes, mine.session))
-          await store.append(id, [message(who)], {}, mine.session)
+          if (doing === 'output') return void (await store.outputs.append(id, who, 0, bytes, mine.session))
+          await store.log.append(id, [message(who)], {}, mine.session)
         }
         for (const together of all) {
           const done = await Promise.allSettled(together.map(act))

@@ -28,7 +28,7 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sandlot-search-'))
   path = join(folder, 'sessions.db')
   store = await openSessionStore(path)
-  await store.createSession({ id: 's_1', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+  await store.sessions.create({ id: 's_1', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
   const content = { type: 'text', text: 'a needle in hay' } as const
   const said: SessionEvent = {
     sessionUpdate: 'user_message_chunk',
@@ -36,7 +36,7 @@ beforeEach(async () => {
     content,
     _meta: makeMeta({}, 1),
   }
-  await store.append('s_1', [said])
+  await store.log.append('s_1', [said])
 })
 afterEach(async () => {
   await store.close()
@@ -120,17 +120,17 @@ test.each([
 ])('a file that cannot be opened is %s across the thread, and is tried again', async (code, spoil, mend) => {
   const reader = await openSessionReader(path)
   spoil()
-  await expect(reader.search(ann, query)).rejects.toMatchObject({ name: 'StorageError', code })
+  await expect(reader.sessions.search(ann, query)).rejects.toMatchObject({ name: 'StorageError', code })
   mend()
-  expect((await reader.search(ann, query)).hits).toMatchObject([{ sessionId: 's_1', seq: 1 }])
+  expect((await reader.sessions.search(ann, query)).hits).toMatchObject([{ sessionId: 's_1', seq: 1 }])
   await reader.close()
 })
 
 test('a search is beside the thread that asks', async () => {
   const reader = await openSessionReader(path)
-  await reader.search(ann, query)
+  await reader.sessions.search(ann, query)
   const order: string[] = []
-  const search = reader.search(ann, query).finally(() => order.push('search'))
+  const search = reader.sessions.search(ann, query).finally(() => order.push('search'))
   // Statements on this thread would all be over before its next turn.
   await turn().then(() => order.push('turn'))
   await search

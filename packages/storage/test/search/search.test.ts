@@ -35,7 +35,7 @@ onBoth(({ name, fresh }) => {
   })
 
   function chat(id: string, userId = 'ann') {
-    return store.createSession({ id, userId, cwd: '/workspace', mode: 'manual', at: AT })
+    return store.sessions.create({ id, userId, cwd: '/workspace', mode: 'manual', at: AT })
   }
 
   function said(text: string, at = AT, kind: 'user' | 'agent' = 'user'): SessionEvent {
@@ -74,7 +74,7 @@ onBoth(({ name, fresh }) => {
     more: Record<string, string> = {},
     who: { id: string; teams?: string[] } = { id: 'ann' },
   ) {
-    return reader.search(who, searchQuery.parse({ q, ...more }))
+    return reader.sessions.search(who, searchQuery.parse({ q, ...more }))
   }
   const kindsOf = async (...asked: Parameters<typeof find>) =>
     (await find(...asked)).hits.map(({ kind }) => kind)
@@ -96,15 +96,15 @@ onBoth(({ name, fresh }) => {
   describe('what is found', () => {
     test('names, messages, answers, comments, commands and outputs, each as what it is', async () => {
       await chat('s')
-      await store.append('s', [
+      await store.log.append('s', [
         titled('about zebras'),
         said('zebras please'),
         said('zebras it is', AT, 'agent'),
         makeSandlotEvent({ type: 'comment', commentId: 'k1', text: 'zebras, really?', mentions: [] }, {}, AT),
         call('c1', 'echo zebras'),
       ])
-      await store.appendOutput('s', 'c1', 0, new TextEncoder().encode('\u001b[31mzebras\u001b[0m\n'))
-      await store.append('s', [outcome('c1', 'nothing of it for the model')])
+      await store.outputs.append('s', 'c1', 0, new TextEncoder().encode('\u001b[31mzebras\u001b[0m\n'))
+      await store.log.append('s', [outcome('c1', 'nothing of it for the model')])
       expect(await kindsOf('zebras')).toEqual(['title', 'output', 'command', 'comment', 'answer', 'message'])
       expect((await find('zebras', { kind: 'command,output' })).hits.map(({ id }) => id)).toEqual([
         'c1',
@@ -116,8 +116,8 @@ onBoth(({ name, fresh }) => {
 
     test('a chat is found by the name it has, not by those it had', async () => {
       await chat('s')
-      await store.append('s', [titled('walrus'), said('hello')])
-      await store.append('s', [titled('giraffe')])
+      await store.log.append('s', [titled('walrus'), said('hello')])
+      await store.log.append('s', [titled('giraffe')])
       expect(await kindsOf('walrus')).toEqual([])
       expect((await find('giraffe')).hits).toMatchObject([
         { kind: 'title', sessionId: 's', id: 's', title: null },
@@ -126,7 +126,7 @@ onBoth(({ name, fresh }) => {
 
     test('accents, case, width and scripts without spaces', async () => {
       await chat('s')
-      await store.append('s', [
+      await store.log.append('s', [
         said('Die Größe des Cafés in ΑΘΉΝΑ'),
         said('私は東京に住んでいます。'),
         said('สวัสดีครับ'),
@@ -142,7 +142,7 @@ onBoth(({ name, fresh }) => {
 
     test('words begin what is found, quotes and paths are found as they stand', async () => {
       await chat('s')
-      await store.append('s', [said('edit packages/web/src/main.tsx in the configuration')])
+      await store.log.append('s', [said('edit packages/web/src/main.tsx in the configuration')])
       const found = async (text: string) => (await find(text)).hits.length === 1
       expect(await found('conf edit')).toBe(true)
       expect(await found('"conf" edit')).toBe(false)
@@ -155,7 +155,7 @@ onBoth(({ name, fresh }) => {
     test('the snippet shows the place with the most words, marked', async () => {
       await chat('s')
       const filler = 'lorem ipsum '.repeat(100)
-      await store.append('s', [said(`needle ${filler} the needle\nin a haystack ${filler}`)])
+      await store.log.append('s', [said(`needle ${filler} the needle\nin a haystack ${filler}`)])
       const { hits } = await find('needle hay')
       expect(hits[0]?.snippet.filter(({ match }) => match).map(({ text }) => text)).toEqual([
         'needle',
@@ -169,7 +169,7 @@ onBoth(({ name, fresh }) => {
       await chat('s')
       await chat('t')
       for (let day = 0; day < 5; day++)
-        await store.append(day % 2 ? 't' : 's', [said(`otter ${day}`, AT + day * 1000)])
+        await store.log.append(day % 2 ? 't' : 's', [said(`otter ${day}`, AT + day * 1000)])
       const words = async (more: Record<string, string>) =>
         (await find('otter', more)).hits.map(({ snippet }) => snippet.map(({ text }) => text).join(''))
       expect(await words({})).toEqual(['otter 4', 'otter 3', 'otter 2', 'otter 1', 'otter 0'])
@@ -190,7 +190,7 @@ onBoth(({ name, fresh }) => {
 
     test('any text is a search', async () => {
       await chat('s')
-      await store.append('s', [said('and not near text x')])
+      await store.log.append('s', [said('and not near text x')])
       for (const q of [
         '',
         ' ',
@@ -233,7 +233,7 @@ onBoth(({ name, fresh }) => {
   describe('who finds it', () => {
     test('the owner and those who see it now, nobody else, and after it is handed over the new owner', async () => {
       await chat('s')
-      await store.append('s', [said('pelican')])
+      await store.log.append('s', [said('pelican')])
       const ids = async (id: string, teams?: string[]) =>
         (await find('pelican', {}, teams === undefined ? { id } : { id, teams })).hits.map(
           ({ sessionId }) => sessionId,
@@ -263,8 +263,8 @@ onBoth(({ name, fresh }) => {
 
     test('a chat that is deleted is gone, also its words', async () => {
       await chat('s')
-      await store.append('s', [titled('ibis'), said('ibis'), call('c', 'ibis')])
-      await store.deleteSession('s')
+      await store.log.append('s', [titled('ibis'), said('ibis'), call('c', 'ibis')])
+      await store.sessions.remove('s')
       expect((await find('ibis')).hits).toEqual([])
       await store.close()
       const { db, close } = await openStore<{ search_words: object }>(where, 'sessions', sessionsMigrations)
@@ -320,7 +320,7 @@ onBoth(({ name, fresh }) => {
       await old.close()
       store = await openSessionStore(path)
       // Written during late indexing.
-      await store.append('s', [said('heron new')])
+      await store.log.append('s', [said('heron new')])
       reader = await openSessionReader(path)
       where = path
       await allIndexed()
@@ -374,7 +374,7 @@ onBoth(({ name, fresh }) => {
             : what < 0.5
               ? said(written, AT + step * 300)
               : said(written, AT + step * 300, 'agent')
-        const [stored] = await store.append(some.id, [event])
+        const [stored] = await store.log.append(some.id, [event])
         if (stored === undefined) throw new Error('nothing was stored')
         const kind = event.sessionUpdate === 'session_info_update' ? 'title' : 'text'
         if (kind === 'title') some.texts = some.texts.filter((one) => one.kind !== 'title')
@@ -389,7 +389,7 @@ onBoth(({ name, fresh }) => {
           title: null,
           at: AT,
         } as const
-        await store.forkSession(some.id, fork, some.events)
+        await store.sessions.fork(some.id, fork, some.events)
         kept.set(fork.id, {
           id: fork.id,
           owner: fork.userId,
@@ -400,7 +400,7 @@ onBoth(({ name, fresh }) => {
         some.owner = pick(people)
         await store.shares.handOver(some.id, some.owner)
       } else {
-        await store.deleteSession(some.id)
+        await store.sessions.remove(some.id)
         kept.delete(some.id)
       }
     }

@@ -48,7 +48,7 @@ test.each([1, 2, 40, 150])('killed after %i acknowledgements', async (lines) => 
   const acknowledged = await runAndKill(path, lines)
   const store = await openSessionStore(path)
   try {
-    const events = await store.readEvents('s')
+    const events = await store.log.read('s')
     expect(events.length).toBeGreaterThanOrEqual(acknowledged.event)
     expect(events.length % 2).toBe(0)
     expect(events).toEqual(
@@ -57,24 +57,24 @@ test.each([1, 2, 40, 150])('killed after %i acknowledgements', async (lines) => 
         return { ...event, _meta: { sandlot: { ...event._meta.sandlot, seq: index + 1 } } }
       }),
     )
-    const row = await store.getSession('s')
+    const row = await store.sessions.get('s')
     expect(row?.lastSeq).toBe(events.length)
     const promptId = events.length === 0 ? null : `p${events.length - 1}`
     expect(row?.runningPromptId).toBe(promptId)
     if (promptId !== null) {
-      expect(await store.findSubmission('u', promptId)).toEqual({ sessionId: 's', promptId })
+      expect(await store.log.findSubmission('u', promptId)).toEqual({ sessionId: 's', promptId })
     }
 
-    const info = await store.outputInfo('s', 'c')
+    const info = await store.outputs.get('s', 'c')
     expect(info?.storedBytes ?? 0).toBeGreaterThanOrEqual(acknowledged.output)
-    const output = await store.readOutput('s', 'c', 0, Number.MAX_SAFE_INTEGER)
+    const output = await store.outputs.read('s', 'c', 0, Number.MAX_SAFE_INTEGER)
     expect(output).toHaveLength(info?.storedBytes ?? 0)
     expect(output.every((byte, index) => byte === (Math.floor(index / 1_000) & 255))).toBe(true)
     const file = openSqliteReader(path)
     expect(file.pragma('integrity_check', { simple: true })).toBe('ok')
     file.close()
 
-    const next = await store.append('s', [message(events.length + 1)])
+    const next = await store.log.append('s', [message(events.length + 1)])
     expect(next[0]?._meta.sandlot.seq).toBe(events.length + 1)
   } finally {
     await store.close()

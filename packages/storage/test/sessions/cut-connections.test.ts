@@ -55,7 +55,7 @@ async function appendMany(
   for (let n = 0; n < APPENDS; n += 5) {
     const some = Array.from({ length: 5 }, async (_, k) => {
       const text = `event ${n + k}`
-      await store.append(k % 2 === 0 ? 's' : 't', [message(text)]).then(
+      await store.log.append(k % 2 === 0 ? 's' : 't', [message(text)]).then(
         () => said.push(text),
         (error: unknown) => refused.push(error),
       )
@@ -83,13 +83,13 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
       through === undefined ? url : url.replace(/host=.*$/, `host=${encodeURIComponent(through)}`),
     )
     for (const id of ['s', 't'])
-      await store.createSession({ id, userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+      await store.sessions.create({ id, userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
     return { url, store }
   }
 
   async function stored(url: string): Promise<string[]> {
     const reader = await openSessionStore(url)
-    const events = [...(await reader.readEvents('s')), ...(await reader.readEvents('t'))]
+    const events = [...(await reader.log.read('s')), ...(await reader.log.read('t'))]
     await reader.close()
     return events.flatMap((event) => (event.sessionUpdate === 'agent_message_chunk' ? [textOf(event)] : []))
   }
@@ -162,10 +162,10 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     }
     await Promise.all([order('s', 't'), order('t', 's')])
 
-    const { epoch } = await store.takeOver('s')
-    await store.append('s', [message('one')], {}, epoch, 0)
+    const { epoch } = await store.log.takeOver('s')
+    await store.log.append('s', [message('one')], {}, epoch, 0)
     await sql`update sessions set last_seq = 0`.execute(both.db)
-    const lost = store.append('s', [message('two')], {}, epoch, 1)
+    const lost = store.log.append('s', [message('two')], {}, epoch, 1)
     await expect(lost).rejects.toMatchObject({ name: 'StorageError', code: 'not_owner' })
     await both.close()
     await store.close()

@@ -17,8 +17,8 @@ onBoth(({ fresh }) => {
     leftOut = []
     store = await openSessionStore(where, { leftOut: (why) => void leftOut.push(why) })
     for (const [at, effect] of (['allow', 'ask', 'deny'] as const).entries())
-      await store.rules.add('ann', { id: effect, effect, match: { host: 'a.test' }, createdAt: at })
-    await store.rules.add('bob', { id: 'bobs', effect: 'allow', match: { tool: '*' }, createdAt: 1 })
+      await store.people.rules.add('ann', { id: effect, effect, match: { host: 'a.test' }, createdAt: at })
+    await store.people.rules.add('bob', { id: 'bobs', effect: 'allow', match: { tool: '*' }, createdAt: 1 })
   })
   afterEach(() => store.close())
 
@@ -33,7 +33,7 @@ onBoth(({ fresh }) => {
     async (json) => {
       await damage('allow', 'match_json', json)
       for (let time = 0; time < 2; time++)
-        expect((await store.rules.list('ann')).map(({ id }) => id)).toEqual(['ask', 'deny'])
+        expect((await store.people.rules.list('ann')).map(({ id }) => id)).toEqual(['ask', 'deny'])
       expect(leftOut).toMatchObject([{ name: 'StorageError', code: 'corrupt' }])
       expect(leftOut[0]?.message).toContain('The rule allow is damaged')
     },
@@ -47,11 +47,14 @@ onBoth(({ fresh }) => {
     'one that %s stops everything of that person until it is revoked',
     async (_what, id, column, value) => {
       await damage(id, column, value)
-      await expect(store.rules.list('ann')).rejects.toMatchObject({ name: 'StorageError', code: 'corrupt' })
+      await expect(store.people.rules.list('ann')).rejects.toMatchObject({
+        name: 'StorageError',
+        code: 'corrupt',
+      })
       expect(leftOut).toEqual([])
-      expect(await store.rules.list('bob')).toHaveLength(1)
-      expect(await store.rules.revoke('ann', id)).toBe(true)
-      expect(await store.rules.list('ann')).toHaveLength(2)
+      expect(await store.people.rules.list('bob')).toHaveLength(1)
+      expect(await store.people.rules.revoke('ann', id)).toBe(true)
+      expect(await store.people.rules.list('ann')).toHaveLength(2)
     },
   )
 })

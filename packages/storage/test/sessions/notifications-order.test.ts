@@ -1,7 +1,7 @@
 /** The outbox of notifications with several writers: a reader with a cursor misses no row. */
 import type { Kysely } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertNotifications, readNotifications } from '../../src/shares/notifications.ts'
+import { insertNotifications, notificationReads } from '../../src/shares/notifications.ts'
 import { openSessionStore } from '../../src/store/open.ts'
 import type { SessionsSchema } from '../../src/tables/sessions.ts'
 import type { SessionStore } from '../../src/sessions/store.ts'
@@ -19,7 +19,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     const opened = await openStore<SessionsSchema>(url, 'sessions', sessionsMigrations)
     ;({ db, close } = opened)
     for (const id of ['s_1', 's_2'])
-      await store.createSession({ id, userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+      await store.sessions.create({ id, userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
   }, 60_000)
   afterAll(async () => {
     await close?.()
@@ -44,14 +44,18 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     await new Promise((resolve) => setTimeout(resolve, 100))
     // It waits for the number, so that what is read between the two is not skipped.
     expect(isDone).toBe(false)
-    expect(await store.notificationsAfter(0, 10)).toEqual([])
+    expect(await store.notifications.after(0, 10)).toEqual([])
     commit.resolve()
     await Promise.all([slow, quick])
-    expect((await readNotifications(db, 0, 10)).map(({ ref }) => ref)).toEqual(['slow', 'slow too', 'quick'])
+    expect((await notificationReads(db).after(0, 10)).map(({ ref }) => ref)).toEqual([
+      'slow',
+      'slow too',
+      'quick',
+    ])
   })
 
   test('a reader beside many writers gets every row once', async () => {
-    let cursor = (await readNotifications(db, 0, 100)).at(-1)?.id ?? 0
+    let cursor = (await notificationReads(db).after(0, 100)).at(-1)?.id ?? 0
     const writing = Promise.all(
       Array.from({ length: 60 }, (_, index) =>
         db.transaction().execute(async (trx) => {
@@ -65,11 +69,11 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     void writing.then(() => (isOver = true))
     for (;;) {
       const wasOver = isOver
-      for (const { id, ref } of await store.notificationsAfter(cursor, 7)) {
+      for (const { id, ref } of await store.notifications.after(cursor, 7)) {
         cursor = id
         seen.push(ref)
       }
-      if (wasOver && (await store.notificationsAfter(cursor, 1)).length === 0) break
+      if (wasOver && (await store.notifications.after(cursor, 1)).length === 0) break
     }
     expect(seen.filter((ref) => ref.startsWith('n')).toSorted()).toEqual(
       Array.from({ length: 60 }, (_, index) => `n${index}`).toSorted(),

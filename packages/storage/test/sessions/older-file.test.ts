@@ -39,7 +39,7 @@ test('from before the limits of a day: tokens stay, what runs counts from its la
 
     const store = await openSessionStore(path)
     const spent = { turns: 1, calls: 0, tokens: 15, cost: 0.5, unpriced: 0 }
-    expect(await store.spentSince('ann', 0, 80)).toEqual({ ...spent, ms: 30 })
+    expect(await store.usage.spentSince('ann', 0, 80)).toEqual({ ...spent, ms: 30 })
     expect(await store.usage.sums({ from: 0, to: 9 }, ['day', 'person', 'model'])).toEqual([
       {
         day: 0,
@@ -56,7 +56,7 @@ test('from before the limits of a day: tokens stay, what runs counts from its la
     // A day of before stays unknown, and takes no part in the share of all.
     const counted = { promptId: 'q', model: 'm', input: 100, output: 1, cached: 80, reasoning: 0, cost: 1 }
     for (const at of [70, 86_400_070])
-      await store.append('s', [makeSandlotEvent({ type: 'stop_asked' }, {}, at)], {
+      await store.log.append('s', [makeSandlotEvent({ type: 'stop_asked' }, {}, at)], {
         usage: { ...counted, at },
       })
     expect(await store.usage.sums({ from: 0, to: 0 }, [])).toMatchObject([{ cached: 84, cachedShare: null }])
@@ -80,19 +80,19 @@ test('from before roles and settings: addresses stay, and settings begin empty a
     await old.close()
 
     const store = await openSessionStore(path)
-    expect([...(await store.people.all())]).toEqual([
+    expect([...(await store.people.known.all())]).toEqual([
       ['ann', { email: 'ann@example.org', role: undefined, teams: [] }],
     ])
-    expect(await store.agentSettings.all()).toEqual([])
+    expect(await store.people.settings.all()).toEqual([])
     const subject = { kind: 'person', id: 'ann' } as const
     const seed = { subject, settings: { modeCeiling: 'manual' as const } }
-    expect(await store.agentSettings.seed([seed], 1)).toBe(true)
-    expect(await store.agentSettings.put({ ...seed, settings: {}, revision: 3 }, 2)).toBe(false)
-    expect(await store.agentSettings.put({ ...seed, settings: {}, revision: 2 }, 2)).toBe(true)
-    expect(await store.agentSettings.seed([seed], 3)).toBe(false)
-    expect(await store.agentSettings.all()).toMatchObject([{ subject, settings: {}, revision: 2 }])
-    await store.people.remove('ann', 4)
-    expect(await store.agentSettings.all()).toEqual([])
+    expect(await store.people.settings.seed([seed], 1)).toBe(true)
+    expect(await store.people.settings.put({ ...seed, settings: {}, revision: 3 }, 2)).toBe(false)
+    expect(await store.people.settings.put({ ...seed, settings: {}, revision: 2 }, 2)).toBe(true)
+    expect(await store.people.settings.seed([seed], 3)).toBe(false)
+    expect(await store.people.settings.all()).toMatchObject([{ subject, settings: {}, revision: 2 }])
+    await store.people.known.remove('ann', 4)
+    expect(await store.people.settings.all()).toEqual([])
     await store.close()
   } finally {
     rmSync(folder, { recursive: true })
@@ -114,7 +114,10 @@ test('from before instruction files: a text stays, has none, and can have some',
       .execute()
     await old.close()
 
-    const { instructions, close } = await openSessionStore(path)
+    const {
+      people: { instructions },
+      close,
+    } = await openSessionStore(path)
     const both = async () => [await instructions.get('ann'), await instructions.files('ann')]
     expect(await both()).toEqual(['Be brief.', ''])
     await instructions.changeFiles('ann', 2, () => '[]')
@@ -139,7 +142,7 @@ test('from before the choice of the API: an endpoint has none, and what it gets 
     await old.close()
 
     const store = await openSessionStore(path)
-    expect(await store.modelEndpoints.all()).toEqual([{ id: 'e', revision: 1, endpoint }])
+    expect(await store.people.modelEndpoints.all()).toEqual([{ id: 'e', revision: 1, endpoint }])
     const chosen = {
       ...endpoint,
       models: [
@@ -147,8 +150,8 @@ test('from before the choice of the API: an endpoint has none, and what it gets 
         { name: 'm', label: 'N', streaming: false, price: { ...price, cacheWrite: 4 } },
       ],
     }
-    await store.modelEndpoints.put({ id: 'e', revision: 2, endpoint: chosen }, 2)
-    expect(await store.modelEndpoints.all()).toEqual([{ id: 'e', revision: 2, endpoint: chosen }])
+    await store.people.modelEndpoints.put({ id: 'e', revision: 2, endpoint: chosen }, 2)
+    expect(await store.people.modelEndpoints.all()).toEqual([{ id: 'e', revision: 2, endpoint: chosen }])
     await store.close()
 
     const again = await openWriter<SessionsSchema>(path, sessionsMigrations)
@@ -159,7 +162,7 @@ test('from before the choice of the API: an endpoint has none, and what it gets 
     await again.db.updateTable('model_endpoints').set({ endpoint: renamed, revision: 3 }).execute()
     await again.close()
     const last = await openSessionStore(path)
-    expect(await last.modelEndpoints.all()).toEqual([
+    expect(await last.people.modelEndpoints.all()).toEqual([
       { id: 'e', revision: 3, endpoint: { ...chosen, name: 'Theirs' } },
     ])
     await last.close()
@@ -170,7 +173,7 @@ test('from before the choice of the API: an endpoint has none, and what it gets 
     await next.db.updateTable('model_endpoints').set({ asking }).execute()
     await next.close()
     const read = await openSessionStore(path)
-    expect((await read.modelEndpoints.all())[0]?.endpoint.models).toEqual([
+    expect((await read.people.modelEndpoints.all())[0]?.endpoint.models).toEqual([
       { name: 'm' },
       { name: 'm', label: 'N', streaming: false, price },
     ])

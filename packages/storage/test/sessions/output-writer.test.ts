@@ -13,10 +13,10 @@ test.each([
   async (_name, bytes) => {
     const folder = mkdtempSync(join(tmpdir(), 'sandlot-output-'))
     const store = await openSessionStore(join(folder, 'sessions.db'))
-    await store.createSession({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
-    await store.appendOutput('s', 'c', 0, bytes)
+    await store.sessions.create({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
+    await store.outputs.append('s', 'c', 0, bytes)
     bytes.fill(0)
-    const read = await store.readOutput('s', 'c', 0, 100)
+    const read = await store.outputs.read('s', 'c', 0, 100)
     expect(Buffer.from(read).toString()).toBe('what was printed')
     await store.close()
     rmSync(folder, { recursive: true })
@@ -26,12 +26,12 @@ test.each([
 test('much output is written at once, and what comes meanwhile right behind it: no clock is waited for', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'sandlot-output-'))
   const store = await openSessionStore(join(folder, 'sessions.db'))
-  await store.createSession({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
+  await store.sessions.create({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 1 })
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const size = 300 * 1024
-    await Promise.all([0, 1, 2].map((n) => store.appendOutput('s', 'c', n * size, Buffer.alloc(size, n))))
-    expect(await store.outputInfo('s', 'c')).toMatchObject({ storedBytes: 3 * size })
+    await Promise.all([0, 1, 2].map((n) => store.outputs.append('s', 'c', n * size, Buffer.alloc(size, n))))
+    expect(await store.outputs.get('s', 'c')).toMatchObject({ storedBytes: 3 * size })
   } finally {
     vi.useRealTimers()
   }

@@ -26,11 +26,11 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
 
   test('a server that has crashed is known until it is back, and what was stored is there', async () => {
     const store = await openSessionStore(await postgres.database('crashed', 'empty'))
-    await store.createSession({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
-    await store.append('s', [message('before')])
+    await store.sessions.create({ id: 's', userId: 'ann', cwd: '/workspace', mode: 'manual', at: 1 })
+    await store.log.append('s', [message('before')])
     expect(await store.problem()).toBeUndefined()
     await postgres.crash(async () => {
-      await expect(store.append('s', [message('lost')])).rejects.toMatchObject({
+      await expect(store.log.append('s', [message('lost')])).rejects.toMatchObject({
         name: 'StorageError',
         code: 'unreachable',
         message: expect.stringMatching(/^PostgreSQL at .*\/crashed: it cannot be reached/),
@@ -42,9 +42,9 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
       expect(messageOf(toAccountUserError(problem))).toMatch(/^Signing in is not possible just now: the data/)
     })
     expect(await store.problem()).toBeUndefined()
-    await store.append('s', [message('after')])
+    await store.log.append('s', [message('after')])
     expect(
-      (await store.readEvents('s')).flatMap((event) =>
+      (await store.log.read('s')).flatMap((event) =>
         event.sessionUpdate === 'agent_message_chunk' ? [textOf(event)] : [],
       ),
     ).toEqual(['before', 'after'])
@@ -90,7 +90,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
       ['young', Date.now()],
       ['old', Date.now() - 2 * 3_600_000],
     ] as const)
-      await store.createSession({ id, userId: '', cwd: '/workspace', mode: 'manual', at })
+      await store.sessions.create({ id, userId: '', cwd: '/workspace', mode: 'manual', at })
     await (await openSessionStore(url)).close()
     const { db, close } = await openStore<SessionsSchema>(url, 'sessions', sessionsMigrations)
     expect(await db.selectFrom('sessions').select('id').execute()).toEqual([{ id: 'young' }])
@@ -101,7 +101,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
   test('two that open it at once migrate it once', async () => {
     const url = await postgres.database('new')
     const stores = await Promise.all([openSessionStore(url), openSessionReader(url), openSessionReader(url)])
-    expect(await stores[0].unfinished()).toEqual([])
+    expect(await stores[0].sessions.unfinished()).toEqual([])
     for (const store of stores) await store.close()
   })
 

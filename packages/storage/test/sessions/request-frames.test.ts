@@ -17,15 +17,15 @@ onBoth(({ fresh }) => {
       ['s', 'ann', 'aa01'],
       ['b', 'bob', 'bb02'],
     ] as const) {
-      await store.createSession({ id, userId, cwd: '/workspace', mode: 'manual', at: 1 })
-      await store.append(id, [message('x', { request: { body: 'MARK' } })])
+      await store.sessions.create({ id, userId, cwd: '/workspace', mode: 'manual', at: 1 })
+      await store.log.append(id, [message('x', { request: { body: 'MARK' } })])
       const mark = `"upTo":1,"frame":"${frame}","body":"d1","from":0,"digests":[]`
       await sql`update events set json = replace(json, '"body":"MARK"', ${mark}) where session_id = ${id}`.execute(
         db,
       )
       await db.insertInto('request_frames').values({ hash: frame, json: '{}' }).execute()
     }
-    const [event] = await store.readEvents('b')
+    const [event] = await store.log.read('b')
     expect(event?._meta.sandlot.request).toEqual({
       upTo: 1,
       frame: 'bb02',
@@ -33,8 +33,8 @@ onBoth(({ fresh }) => {
       from: 0,
       digests: [],
     })
-    await store.deleteSession('s')
-    await store.people.purge('ann')
+    await store.sessions.remove('s')
+    await store.people.known.purge('ann')
     expect(await db.selectFrom('request_frames').select('hash').execute()).toEqual([{ hash: 'bb02' }])
     await close()
     await store.close()

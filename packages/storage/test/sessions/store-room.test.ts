@@ -34,7 +34,7 @@ onBoth(({ name, fresh }) => {
   }
 
   async function addSession(store: SessionStore, id: string, userId: string): Promise<void> {
-    await store.createSession({ id, userId, cwd: '/workspace', mode: 'yolo', at: 1 })
+    await store.sessions.create({ id, userId, cwd: '/workspace', mode: 'yolo', at: 1 })
   }
 
   const note = (words: string) => makeSandlotEvent({ type: 'instructions', text: words }, {}, 1)
@@ -44,44 +44,44 @@ onBoth(({ name, fresh }) => {
     await addSession(store, 's', 'ada')
     await addSession(store, 'u', 'bob')
     const half = new Uint8Array(60 * KiB).fill(1)
-    expect(await store.appendOutput('s', 'c', 0, half)).toBeUndefined()
-    expect(await store.appendOutput('s', 'c', half.length, half)).toBe('budget')
-    expect(await store.outputInfo('s', 'c')).toMatchObject({ storedBytes: 60 * KiB, totalBytes: 120 * KiB })
-    expect(await store.appendOutput('u', 'c', 0, half)).toBeUndefined()
-    await store.append('s', [note('x'.repeat(200 * KiB))])
-    expect(await store.appendOutput('s', 'd', 0, half)).toBe('budget')
-    expect(await store.missingRoom('ada', 1)).toBe('budget')
+    expect(await store.outputs.append('s', 'c', 0, half)).toBeUndefined()
+    expect(await store.outputs.append('s', 'c', half.length, half)).toBe('budget')
+    expect(await store.outputs.get('s', 'c')).toMatchObject({ storedBytes: 60 * KiB, totalBytes: 120 * KiB })
+    expect(await store.outputs.append('u', 'c', 0, half)).toBeUndefined()
+    await store.log.append('s', [note('x'.repeat(200 * KiB))])
+    expect(await store.outputs.append('s', 'd', 0, half)).toBe('budget')
+    expect(await store.outputs.missingRoom('ada', 1)).toBe('budget')
 
     await addSession(store, 'other', 'ada')
-    await store.deleteSession('s')
-    expect(await store.missingRoom('ada', 60 * KiB)).toBeUndefined()
-    expect(await store.appendOutput('other', 'c', 0, half)).toBeUndefined()
+    await store.sessions.remove('s')
+    expect(await store.outputs.missingRoom('ada', 60 * KiB)).toBeUndefined()
+    expect(await store.outputs.append('other', 'c', 0, half)).toBeUndefined()
   })
 
   test('an output that lacks a part gets no later one, for the same reason, also when there is room again and after a restart', async () => {
     const store = await open(MiB)
     await addSession(store, 's', 'ada')
-    await store.appendOutput('s', 'c', 0, Buffer.from('begin'))
+    await store.outputs.append('s', 'c', 0, Buffer.from('begin'))
     free = RESERVE
-    expect(await store.appendOutput('s', 'c', 5, Buffer.from('middle'))).toBe('disk')
+    expect(await store.outputs.append('s', 'c', 5, Buffer.from('middle'))).toBe('disk')
     free = Number.MAX_SAFE_INTEGER
-    expect(await store.appendOutput('s', 'c', 11, Buffer.from('end'))).toBe('disk')
+    expect(await store.outputs.append('s', 'c', 11, Buffer.from('end'))).toBe('disk')
     await stores.pop()?.close()
     const again = await open(MiB)
-    expect(await again.appendOutput('s', 'c', 5, Buffer.from('middle'))).toBe('disk')
-    expect(Buffer.from(await again.readOutput('s', 'c', 0, 100)).toString()).toBe('begin')
-    expect(await again.outputInfo('s', 'c')).toMatchObject({ storedBytes: 5, totalBytes: 14 })
+    expect(await again.outputs.append('s', 'c', 5, Buffer.from('middle'))).toBe('disk')
+    expect(Buffer.from(await again.outputs.read('s', 'c', 0, 100)).toString()).toBe('begin')
+    expect(await again.outputs.get('s', 'c')).toMatchObject({ storedBytes: 5, totalBytes: 14 })
   })
 
   test('the reserve of the disk is kept for events of all users', async () => {
     const store = await open(MiB)
     await addSession(store, 's', 'ada')
     free = RESERVE + 2 * KiB
-    expect(await store.missingRoom('ada', KiB)).toBeUndefined()
-    expect(await store.missingRoom('ada', KiB + 1)).toBe('disk')
-    expect(await store.appendOutput('s', 'c', 0, new Uint8Array(KiB + 1))).toBe('disk')
-    await store.append('s', [note('still there')])
-    expect(await store.readEvents('s')).toHaveLength(1)
+    expect(await store.outputs.missingRoom('ada', KiB)).toBeUndefined()
+    expect(await store.outputs.missingRoom('ada', KiB + 1)).toBe('disk')
+    expect(await store.outputs.append('s', 'c', 0, new Uint8Array(KiB + 1))).toBe('disk')
+    await store.log.append('s', [note('still there')])
+    expect(await store.log.read('s')).toHaveLength(1)
   })
 
   test.runIf(name === 'SQLite')('what an older version stored counts, and so does a copy', async () => {
@@ -105,21 +105,21 @@ onBoth(({ name, fresh }) => {
 
     const size = Buffer.byteLength(json) + 500
     const store = await open(2 * size + 200)
-    expect(await store.missingRoom('ada', size + 200)).toBeUndefined()
-    expect(await store.missingRoom('ada', size + 201)).toBe('budget')
+    expect(await store.outputs.missingRoom('ada', size + 200)).toBeUndefined()
+    expect(await store.outputs.missingRoom('ada', size + 201)).toBe('budget')
     const fork = { id: 'f', userId: 'ada', cwd: '/', mode: 'manual', title: null, at: 2 } as const
-    await store.forkSession('s', fork, await store.readEvents('s'))
-    expect(await store.missingRoom('ada', size)).toBe('budget')
-    const second = store.forkSession('s', { ...fork, id: 'g' }, await store.readEvents('s'))
+    await store.sessions.fork('s', fork, await store.log.read('s'))
+    expect(await store.outputs.missingRoom('ada', size)).toBe('budget')
+    const second = store.sessions.fork('s', { ...fork, id: 'g' }, await store.log.read('s'))
     await expect(second).rejects.toMatchObject({ code: 'store_full' })
-    expect(await store.getSession('g')).toBeUndefined()
+    expect(await store.sessions.get('g')).toBeUndefined()
   })
 
   test.runIf(name === 'SQLite')('what waits in the write-ahead log needs its space again', async () => {
     const store = await open(100 * MiB)
     await addSession(store, 's', 'ada')
     const before = logBytes(where)
-    await store.appendOutput('s', 'c', 0, new Uint8Array(8 * MiB))
+    await store.outputs.append('s', 'c', 0, new Uint8Array(8 * MiB))
     expect(logBytes(where)).toBeGreaterThan(before + 8 * MiB - 1)
     expect(logBytes(`${where}-none`)).toBe(0)
   })

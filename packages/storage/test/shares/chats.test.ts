@@ -22,12 +22,12 @@ onBoth(({ fresh }) => {
   beforeEach(async () => {
     store = await openSessionStore(await fresh())
     for (const [index, id] of ['a', 'b', 'c'].entries())
-      await store.createSession({ id, userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT + index })
+      await store.sessions.create({ id, userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT + index })
   })
   afterEach(() => store.close())
 
   async function listed(marks: object, who = 'ann') {
-    return (await store.listSessions(who, { marks })).map(({ id }) => id)
+    return (await store.sessions.list(who, { marks })).map(({ id }) => id)
   }
 
   test('pins, archive and projects are one person’s, and lists keep to them', async () => {
@@ -61,7 +61,7 @@ onBoth(({ fresh }) => {
     await store.chats.putProject('bob', { ...PROJECT, name: 'Taken' })
     expect(await store.chats.projects('ann')).toEqual([PROJECT])
     expect(await store.chats.removeProject('bob', 'p')).toBe(false)
-    await store.createSession({
+    await store.sessions.create({
       id: 'd',
       userId: 'ann',
       cwd: '/workspace/garden',
@@ -72,12 +72,12 @@ onBoth(({ fresh }) => {
     expect(await listed({ project: 'p' })).toEqual(['d'])
     expect(await store.chats.removeProject('ann', 'p')).toBe(true)
     expect((await store.chats.marks('ann', ['d'])).get('d')?.project).toBeNull()
-    expect(await store.getSession('d')).toBeDefined()
+    expect(await store.sessions.get('d')).toBeDefined()
   })
 
   test('search keeps to a project and to the archive; what is deleted or removed leaves no mark', async () => {
     for (const id of ['a', 'b'])
-      await store.append(id, [
+      await store.log.append(id, [
         {
           sessionUpdate: 'user_message_chunk',
           messageId: id,
@@ -88,25 +88,25 @@ onBoth(({ fresh }) => {
     await store.chats.putProject('ann', PROJECT)
     await store.chats.mark('ann', { sessionIds: ['b'], archived: true, project: 'p' }, AT)
     const found = async (more: object) =>
-      (await store.search({ id: 'ann' }, searchQuery.parse({ q: 'tulips', ...more }))).hits.map(
+      (await store.sessions.search({ id: 'ann' }, searchQuery.parse({ q: 'tulips', ...more }))).hits.map(
         ({ sessionId }) => sessionId,
       )
     expect(await found({ project: 'p' })).toEqual(['b'])
     expect(await found({ archived: 'true' })).toEqual(['b'])
     expect(await found({ archived: 'false' })).toEqual(['a'])
-    await store.deleteSession('b')
+    await store.sessions.remove('b')
     expect((await store.chats.marks('ann', ['b'])).size).toBe(0)
     await store.chats.mark('ann', { sessionIds: ['a'], pinned: true }, AT)
-    await store.people.remove('ann', AT)
+    await store.people.known.remove('ann', AT)
     expect((await store.chats.marks('ann', ['a'])).size).toBe(0)
     expect(await store.chats.projects('ann')).toEqual([])
   })
 
   test('the end of a prompt is known of the row', async () => {
-    await store.append('a', [], { runningPromptId: 'p' })
-    expect((await store.getSession('a'))?.ended).toBeUndefined()
-    await store.append('a', [], { runningPromptId: null, ended: { reason: 'error', at: AT + 9 } })
-    expect((await store.getSession('a'))?.ended).toEqual({ reason: 'error', at: AT + 9 })
+    await store.log.append('a', [], { runningPromptId: 'p' })
+    expect((await store.sessions.get('a'))?.ended).toBeUndefined()
+    await store.log.append('a', [], { runningPromptId: null, ended: { reason: 'error', at: AT + 9 } })
+    expect((await store.sessions.get('a'))?.ended).toEqual({ reason: 'error', at: AT + 9 })
   })
 })
 

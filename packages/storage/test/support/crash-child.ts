@@ -5,12 +5,12 @@ import { message } from './crash-message.ts'
 
 const [path = ''] = process.argv.slice(2)
 const store = await openSessionStore(path)
-await store.createSession({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 0 })
+await store.sessions.create({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 0 })
 
 async function events(): Promise<never> {
   for (let n = 1; ; n += 2) {
     const promptId = `p${n}`
-    await store.append('s', [message(n), message(n + 1)], {
+    await store.log.append('s', [message(n), message(n + 1)], {
       runningPromptId: promptId,
       submission: { userId: 'u', requestId: promptId, promptId },
     })
@@ -21,7 +21,7 @@ async function events(): Promise<never> {
 async function output(): Promise<never> {
   const piece = new Uint8Array(1_000)
   for (let offset = 0; ; offset += piece.length) {
-    await store.appendOutput('s', 'c', offset, piece.fill((offset / piece.length) & 255))
+    await store.outputs.append('s', 'c', offset, piece.fill((offset / piece.length) & 255))
     writeSync(1, `output ${offset + piece.length}\n`)
   }
 }

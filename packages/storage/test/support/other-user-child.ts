@@ -25,11 +25,11 @@ async function write(path: string): Promise<void> {
   const store = await openSessionStore(path, { mode: 0o640 })
   const stopping = new AbortController()
   process.stdin.once('data', () => stopping.abort())
-  if ((await store.getSession('s')) === undefined)
-    await store.createSession({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 0 })
-  const { lastSeq = 0 } = (await store.getSession('s')) ?? {}
+  if ((await store.sessions.get('s')) === undefined)
+    await store.sessions.create({ id: 's', userId: 'u', cwd: '/workspace', mode: 'yolo', at: 0 })
+  const { lastSeq = 0 } = (await store.sessions.get('s')) ?? {}
   for (let n = lastSeq + 1; !stopping.signal.aborted; n++) {
-    await store.append('s', [message(n)])
+    await store.log.append('s', [message(n)])
     writeSync(1, `${n}\n`)
   }
   await store.close()
@@ -51,7 +51,7 @@ async function read(path: string): Promise<void> {
     const answer: Read = { lastSeq: undefined, tries: {} }
     try {
       reader ??= await openSessionReader(path, { waitMs: 0 })
-      answer.lastSeq = (await reader.getSession('s'))?.lastSeq
+      answer.lastSeq = (await reader.sessions.get('s'))?.lastSeq
     } catch (error) {
       answer.failed = error instanceof StorageError ? error.code : String(error)
     }

@@ -17,7 +17,7 @@ const rule = (id: string, more: Partial<UserRule> = {}): UserRule => ({
 /** `store` gives one with a session `s` of `ann`. */
 export function testRules(store: () => SessionStore): void {
   test('a rule is kept for one person, whole, until it is revoked', async () => {
-    const { rules } = store()
+    const { rules } = store().people
     const written = rule('r1', {
       match: { file: 'secrets/**', access: 'read' },
       effect: 'deny',
@@ -40,29 +40,31 @@ export function testRules(store: () => SessionStore): void {
   test('a rule and the answer it comes from are one transaction', async () => {
     const asked = { toolCallId: 'c', askedAt: 1, expiresAt: 2 }
     const event = makeSandlotEvent({ type: 'stop_asked' }, {}, 1)
-    await store().append('s', [event], { approvalAsked: asked })
+    await store().log.append('s', [event], { approvalAsked: asked })
     const answered = { toolCallId: 'c', answeredAt: 2, optionId: 'o', by: 'user' }
-    await store().append('s', [event], { approvalAnswered: answered, rules: [rule('r')] })
-    expect(await store().rules.list('ann')).toHaveLength(1)
-    const again = store().append('s', [event], { approvalAnswered: answered, rules: [rule('r2')] })
+    await store().log.append('s', [event], { approvalAnswered: answered, rules: [rule('r')] })
+    expect(await store().people.rules.list('ann')).toHaveLength(1)
+    const again = store().log.append('s', [event], { approvalAnswered: answered, rules: [rule('r2')] })
     await expect(again).rejects.toMatchObject({ code: 'conflict' })
-    expect(await store().rules.list('ann')).toHaveLength(1)
+    expect(await store().people.rules.list('ann')).toHaveLength(1)
   })
 
   test('an id is taken once, a person has a bounded number', async () => {
-    const { rules } = store()
+    const { rules } = store().people
     await rules.add('ann', rule('r'))
     await expect(rules.add('bob', rule('r'))).rejects.toMatchObject({ code: 'conflict' })
     const many = Array.from({ length: MAX_RULES - 1 }, (_, at) => rule(`m${at}`))
-    await store().append('s', [makeSandlotEvent({ type: 'stop_asked' }, {}, 1)], { rules: many })
+    await store().log.append('s', [makeSandlotEvent({ type: 'stop_asked' }, {}, 1)], { rules: many })
     await expect(rules.add('ann', rule('one too many'))).rejects.toMatchObject({ code: 'too_large' })
     expect(await rules.list('ann')).toHaveLength(MAX_RULES)
   })
 
   test('a rule of a prompt is over when that prompt is not the one that runs; one of a session with the session', async () => {
-    const { rules } = store()
+    const { rules } = store().people
     const start = (promptId: string | null) =>
-      store().append('s', [makeSandlotEvent({ type: 'stop_asked' }, {}, 1)], { runningPromptId: promptId })
+      store().log.append('s', [makeSandlotEvent({ type: 'stop_asked' }, {}, 1)], {
+        runningPromptId: promptId,
+      })
     const ids = async () => (await rules.list('ann')).map(({ id }) => id)
     await start('p1')
     const once = rule('once', { match: { host: 'a.test:443' }, endsWith: { sessionId: 's', promptId: 'p1' } })
@@ -80,7 +82,7 @@ export function testRules(store: () => SessionStore): void {
     expect(await ids()).toEqual(['session', 'always'])
     await start('p2')
     expect(await ids()).toEqual(['session', 'always'])
-    await store().deleteSession('s')
+    await store().sessions.remove('s')
     expect(await ids()).toEqual(['always'])
   })
 }

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { SessionStore } from '../../src/sessions/store.ts'
 
-type SealedSecret = Parameters<SessionStore['secrets']['put']>[1]
+type SealedSecret = Parameters<SessionStore['people']['secrets']['put']>[1]
 
 const MAX_SECRETS = 200
 
@@ -16,7 +16,7 @@ const sealed = (name: string, more: Partial<SealedSecret> = {}): SealedSecret =>
 
 export function testSecrets(store: () => SessionStore): void {
   test('a secret is kept byte for byte, for one person, until it is replaced or removed', async () => {
-    const { secrets } = store()
+    const { secrets } = store().people
     await secrets.put('ann', sealed('token'))
     await secrets.put('bob', sealed('token', { sealed: Uint8Array.of(9) }))
     expect(await secrets.get('ann', 'token')).toEqual(sealed('token'))
@@ -29,7 +29,7 @@ export function testSecrets(store: () => SessionStore): void {
   })
 
   test('names are listed without what they hold', async () => {
-    const { secrets } = store()
+    const { secrets } = store().people
     await secrets.put('ann', sealed('b'))
     await secrets.put('ann', sealed('a', { updatedAt: 9 }))
     expect(await secrets.names('ann')).toEqual([
@@ -40,14 +40,14 @@ export function testSecrets(store: () => SessionStore): void {
   })
 
   test('what another key has sealed can be found', async () => {
-    const { secrets } = store()
+    const { secrets } = store().people
     await secrets.put('ann', sealed('a'))
     await secrets.put('bob', sealed('b', { keyId: 'k2' }))
     expect(await secrets.sealedOtherwise('k2', 10)).toEqual([{ ...sealed('a'), userId: 'ann' }])
   })
 
   test('a person has so many, and may still replace one', async () => {
-    const { secrets } = store()
+    const { secrets } = store().people
     for (let n = 0; n < MAX_SECRETS; n++) await secrets.put('ann', sealed(`s${n}`))
     await expect(secrets.put('ann', sealed('more'))).rejects.toMatchObject({ code: 'too_large' })
     await secrets.put('ann', sealed('s0', { updatedAt: 8 }))

@@ -17,7 +17,7 @@ const NEVER: Omit<Share, 'id' | 'targetId'> = {
 export function testShares(opened: () => OpenedStore): void {
   describe('shares', () => {
     const listed = async (who: ReaderOf): Promise<string[]> =>
-      (await opened().reader.listSessions(who)).map(({ id }) => id)
+      (await opened().reader.sessions.list(who)).map(({ id }) => id)
 
     test('one of the same person replaces it, and one of another chat is none of this', async () => {
       const { store, reader } = opened()
@@ -51,7 +51,7 @@ export function testShares(opened: () => OpenedStore): void {
       // A team is no person, and an expired share none.
       expect(await listed({ id: 't_data' })).toEqual([])
       expect(await listed({ id: 'cas' })).toEqual([])
-      expect((await store.listSessions('bob')).map(({ id }) => id)).toEqual([])
+      expect((await store.sessions.list('bob')).map(({ id }) => id)).toEqual([])
     })
 
     test('goes with its chat, and to another person', async () => {
@@ -59,13 +59,13 @@ export function testShares(opened: () => OpenedStore): void {
       await store.shares.put('s', { ...NEVER, id: 'a', targetId: 'bob' }, 'ann')
       await store.shares.put('s', { ...NEVER, id: 'b', targetId: 'cas' }, 'ann')
       expect(await store.shares.sharedOf('ann')).toEqual(['s'])
-      const { epoch } = await store.takeOver('s')
+      const { epoch } = await store.log.takeOver('s')
       await store.shares.handOver('s', 'bob')
-      await expect(store.checkOwner('s', epoch)).rejects.toMatchObject({ code: 'not_owner' })
+      await expect(store.log.checkOwner('s', epoch)).rejects.toMatchObject({ code: 'not_owner' })
       expect((await reader.shares.of('s')).map(({ targetId }) => targetId)).toEqual(['cas'])
       expect(await listed({ id: 'ann' })).toEqual([])
       expect(await listed({ id: 'bob' })).toEqual(['s'])
-      await store.deleteSession('s')
+      await store.sessions.remove('s')
       expect(await reader.shares.of('s')).toEqual([])
       expect(await listed({ id: 'cas' })).toEqual([])
     })

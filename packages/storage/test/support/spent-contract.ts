@@ -1,21 +1,23 @@
 /** The contract of users' total usage in every store. Part of the sessions contract. */
 import { makeSandlotEvent } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
-import type { SessionStore } from '../../src/sessions/store.ts'
+import type { LogRows } from '../../src/sessions/log.ts'
+import type { SessionRows } from '../../src/sessions/sessions.ts'
 import type { Effects } from '../../src/tables/records.ts'
+import type { SpentReads } from '../../src/usage/usage.ts'
 
 const AT = 1_790_000_000_000
 const NOTHING = { turns: 0, calls: 0, tokens: 0, cost: 0, unpriced: 0, ms: 0 }
 
-type Spending = Pick<SessionStore, 'createSession' | 'append' | 'deleteSession' | 'spentSince'>
+type Spending = { sessions: Pick<SessionRows, 'create' | 'remove'>; log: LogRows; usage: SpentReads }
 
 /** `store` gives one with a session `s` of `ann`. */
 export function testSpent(store: () => Spending): void {
   const second = () =>
-    store().createSession({ id: 't', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT })
+    store().sessions.create({ id: 't', userId: 'ann', cwd: '/workspace', mode: 'manual', at: AT })
   const append = (id: string, at: number, effects: Effects) =>
-    store().append(id, [makeSandlotEvent({ type: 'stop_asked' }, {}, at)], effects)
-  const spent = (since: number, now: number, user = 'ann') => store().spentSince(user, since, now)
+    store().log.append(id, [makeSandlotEvent({ type: 'stop_asked' }, {}, at)], effects)
+  const spent = (since: number, now: number, user = 'ann') => store().usage.spentSince(user, since, now)
   const ran = async (since: number, now: number) => (await spent(since, now)).ms
 
   test('answers, calls, tokens and known prices since a moment, in all sessions, also deleted ones', async () => {
@@ -29,7 +31,7 @@ export function testSpent(store: () => Spending): void {
     expect(await spent(AT, AT + 9)).toEqual(all)
     expect(await spent(AT + 1, AT + 9)).toEqual(later)
     expect(await spent(AT, AT + 9, 'bob')).toEqual(NOTHING)
-    await store().deleteSession('t')
+    await store().sessions.remove('t')
     expect(await spent(AT, AT + 9)).toEqual(all)
   })
 
@@ -65,7 +67,7 @@ export function testSpent(store: () => Spending): void {
     await second()
     await append('t', AT + 2, { runningPromptId: 'p' })
     await append('t', AT + 7, {})
-    await store().deleteSession('t')
+    await store().sessions.remove('t')
     expect(await ran(AT, AT + 90)).toBe(5)
   })
 }

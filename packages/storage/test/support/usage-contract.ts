@@ -7,16 +7,13 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { SessionStore } from '../../src/sessions/store.ts'
 import type { Effects } from '../../src/tables/records.ts'
-import { DAY_MS, type UsageReads, dayOf } from '../../src/usage/usage-sums.ts'
+import { DAY_MS, type Together, type UsageReads, dayOf } from '../../src/usage/usage-sums.ts'
 
 const DAY = 20_000
 const AT = DAY * DAY_MS
 const ALL = { from: 0, to: 99_999 }
 
-type Counting = Pick<
-  SessionStore,
-  'createSession' | 'append' | 'deleteSession' | 'spentSince' | 'spentTogether' | 'usage'
-> & { people: Pick<SessionStore['people'], 'put'> }
+type Counting = Pick<SessionStore, 'log' | 'people' | 'sessions' | 'usage'>
 
 interface Answer {
   user: string
@@ -31,7 +28,7 @@ interface Answer {
 /** `store` gives one with a session `s` of `ann`. */
 export function testUsage(store: () => Counting): void {
   const append = (effects: Effects, at = AT) =>
-    store().append('s', [makeSandlotEvent({ type: 'stop_asked' }, {}, at)], effects)
+    store().log.append('s', [makeSandlotEvent({ type: 'stop_asked' }, {}, at)], effects)
   const answer = (at: number, more: Partial<NonNullable<Effects['usage']>> = {}) =>
     append({
       usage: {
@@ -77,8 +74,8 @@ export function testUsage(store: () => Counting): void {
     const answers: Answer[] = fc
       .sample(fc.array(one, { minLength: 60, maxLength: 60 }), { numRuns: 1, seed: 35 })
       .flat()
-    await store().people.put('ann', { teams: ['a', 'b'] })
-    await store().people.put('bob', { teams: ['b'] })
+    await store().people.known.put('ann', { teams: ['a', 'b'] })
+    await store().people.known.put('bob', { teams: ['b'] })
     for (const { user, day, ...more } of answers) await answer(day * DAY_MS + 5, { ...more, chargedTo: user })
     const teams: Record<string, (string | null)[]> = { ann: ['a', 'b'], bob: ['b'], cyd: [null] }
     const keys: Parameters<UsageReads['sums']>[1][] = [
@@ -147,10 +144,10 @@ export function testUsage(store: () => Counting): void {
 
   test('usage stays with the teams that a person had then; where those are unknown, with those of today', async () => {
     await answer(AT)
-    await store().people.put('ann', { teams: ['old'] })
+    await store().people.known.put('ann', { teams: ['old'] })
     await answer(AT)
     await answer(AT)
-    await store().people.put('ann', { teams: ['new'] })
+    await store().people.known.put('ann', { teams: ['new'] })
     const by = await store().usage.sums(ALL, ['team'])
     expect(new Map(by.map(({ team, answers }) => [team, answers]))).toEqual(
       new Map([
@@ -164,7 +161,7 @@ export function testUsage(store: () => Counting): void {
     await answer(AT - 1)
     await answer(AT)
     await call('c', { outputBytes: 7 })
-    await store().deleteSession('s')
+    await store().sessions.remove('s')
     const days = await store().usage.sums(ALL, ['day'])
     expect(new Set(days.map(({ day }) => day))).toEqual(new Set([DAY - 1, DAY]))
     expect(await store().usage.tools(ALL, ['tool'])).toMatchObject([{ calls: 1, outputBytes: 7 }])
@@ -184,12 +181,12 @@ export function testUsage(store: () => Counting): void {
   })
 
   test('what teams and everybody have used up together', async () => {
-    await store().people.put('ann', { teams: ['a', 'b'] })
-    await store().people.put('bob', { teams: ['b'] })
+    await store().people.known.put('ann', { teams: ['a', 'b'] })
+    await store().people.known.put('bob', { teams: ['b'] })
     await answer(AT)
     await answer(AT + 1, { chargedTo: 'bob', cost: undefined })
     await answer(AT - 1, { cost: 4 })
-    const spent = (of: Parameters<Counting['spentTogether']>[0]) => store().spentTogether(of, AT + 77)
+    const spent = (of: Together) => store().usage.spentTogether(of, AT + 77)
     expect(await spent({ kind: 'team', id: 'a' })).toMatchObject({ turns: 1, tokens: 15, cost: 0.5 })
     expect(await spent({ kind: 'team', id: 'b' })).toMatchObject({ turns: 2, tokens: 30, cost: 0.5 })
     expect(await spent({ kind: 'team', id: 'c' })).toEqual({ turns: 0, calls: 0, tokens: 0, cost: 0, ms: 0 })
@@ -199,12 +196,12 @@ export function testUsage(store: () => Counting): void {
   test('how long prompts of a team and of everybody ran since midnight, by the team at their beginning', async () => {
     const midnight = DAY * DAY_MS
     const run = (at: number, runningPromptId: string | null) => append({ runningPromptId }, at)
-    const ran = async (of: Parameters<Counting['spentTogether']>[0], now: number | undefined) =>
-      (await store().spentTogether(of, AT, now)).ms
-    await store().people.put('ann', { teams: ['a'] })
+    const ran = async (of: Together, now: number | undefined) =>
+      (await store().usage.spentTogether(of, AT, now)).ms
+    await store().people.known.put('ann', { teams: ['a'] })
     await run(midnight - 5, 'p')
     await run(midnight + 10, null)
-    await store().people.put('ann', { teams: ['b'] })
+    await store().people.known.put('ann', { teams: ['b'] })
     await run(midnight + 20, 'q')
     expect(await ran({ kind: 'team', id: 'a' }, midnight + 50)).toBe(10)
     expect(await ran({ kind: 'team', id: 'b' }, midnight + 50)).toBe(30)
@@ -214,8 +211,11 @@ export function testUsage(store: () => Counting): void {
 
   test('a clock that was set back gives neither a person nor a team anything back', async () => {
     await answer(AT + 3 * DAY_MS)
-    expect(await store().spentSince('ann', AT, AT + 9)).toMatchObject({ turns: 1, tokens: 15 })
-    expect(await store().spentTogether({ kind: 'deployment' }, AT)).toMatchObject({ tokens: 15, cost: 0.5 })
+    expect(await store().usage.spentSince('ann', AT, AT + 9)).toMatchObject({ turns: 1, tokens: 15 })
+    expect(await store().usage.spentTogether({ kind: 'deployment' }, AT)).toMatchObject({
+      tokens: 15,
+      cost: 0.5,
+    })
     expect(dayOf(AT - 1)).toBe(DAY - 1)
   })
 }

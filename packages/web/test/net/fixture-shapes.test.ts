@@ -103,7 +103,7 @@ test('a chat is replayed in the same frames', async () => {
   const log = threeWait()
   fixture.add('s_three', 'Set the machine up', log)
   const { id } = (await (await real.get('/api/me')).json()) as { id: string }
-  await harness.agent.store.createSession(
+  await harness.agent.store.sessions.create(
     { id: 's_three', userId: id, cwd: '/workspace', mode: 'manual', at: Date.now() },
     log.settled,
   )

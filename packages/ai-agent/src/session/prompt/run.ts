@@ -79,10 +79,13 @@ export class PromptRun {
 
   /** Each time as of then: a prompt may run into the next day. */
   get spent(): Spent {
-    const { store, now } = this.core.parts
+    const {
+      store: { usage },
+      now,
+    } = this.core.parts
     return {
-      own: (period) => spentOf(store, this.person, now()).own(period),
-      together: (...asked) => spentOf(store, this.person, now()).together(...asked),
+      own: (period) => spentOf(usage, this.person, now()).own(period),
+      together: (...asked) => spentOf(usage, this.person, now()).together(...asked),
     }
   }
 
@@ -119,7 +122,7 @@ export class PromptRun {
       caughtUp: () => core.journal.caughtUp(),
       replays: {
         save: async (id, bytes) => (await this.#append(id, 0, bytes)) === undefined,
-        load: (id) => parts.store.readOutput(core.id, id, 0, Number.MAX_SAFE_INTEGER),
+        load: (id) => parts.store.outputs.read(core.id, id, 0, Number.MAX_SAFE_INTEGER),
       },
       signal: running.stop.signal,
       stopText: () => (running.stoppedByAdministrator ? ADMINISTRATOR_TEXT : undefined),
@@ -162,7 +165,7 @@ export class PromptRun {
       before: callsBefore(core.log),
       outputs: {
         append: (callId, offset, bytes) => this.#append(callId, offset, bytes),
-        read: (callId, from, to) => store.readOutput(sessionId, callId, from, to),
+        read: (callId, from, to) => store.outputs.read(sessionId, callId, from, to),
       },
       events: () => core.log,
       secret: secrets && ((name: string) => secrets.get(userId, name)),

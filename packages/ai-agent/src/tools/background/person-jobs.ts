@@ -4,7 +4,8 @@ import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { BackgroundJob } from '@sandlot/shared/workspace/sandbox'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { type SessionEvent, metaOf } from '@sandlot/shared/chat/events'
-import type { SessionReader } from '@sandlot/storage/sessions/store'
+import type { LogReads } from '@sandlot/storage/sessions/log'
+import type { SessionReads } from '@sandlot/storage/sessions/sessions'
 import { jobsOf, logPath } from './jobs.ts'
 
 /** Bytes of an output that are read. */
@@ -16,7 +17,7 @@ const GRACE_MS = 2_000
 const PATIENCE_MS = 15_000
 
 interface PersonJobsParts {
-  store: Pick<SessionReader, 'listSessions' | 'readEvents'>
+  store: { sessions: Pick<SessionReads, 'list'>; log: LogReads }
   /** The sandbox of this user while there is a stream to it. */
   connected: (userId: string) => Promise<Sandbox | undefined>
   /** Epoch milliseconds. */
@@ -86,9 +87,9 @@ export class PersonJobs {
   async #find(userId: string, ids: Set<string>): Promise<BackgroundJob[]> {
     const { store, now } = this.#parts
     const found: BackgroundJob[] = []
-    for (const { id, title, updatedAt } of await store.listSessions(userId, { limit: MOST_SESSIONS })) {
+    for (const { id, title, updatedAt } of await store.sessions.list(userId, { limit: MOST_SESSIONS })) {
       if (ids.size === 0 || updatedAt < now() - LOOK_BACK_MS) break
-      const events = await store.readEvents(id)
+      const events = await store.log.read(id)
       for (const { command, callId, line, elsewhere } of jobsOf(events)) {
         if (elsewhere || !ids.delete(command)) continue
         found.push({ id: command, line, session: { id, title }, ...startOf(events, callId) })

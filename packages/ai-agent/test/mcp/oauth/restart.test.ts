@@ -37,7 +37,7 @@ afterEach(async () => {
 
 const userSecrets = (): UserSecrets =>
   new UserSecrets({
-    rows: store.secrets,
+    rows: store.people.secrets,
     vault: createVault([key]),
     redact: () => undefined,
     now: Date.now,
@@ -62,7 +62,7 @@ async function sentAway(auth: object = {}): Promise<URLSearchParams> {
 
 test('completes once; its record is sealed, removed afterwards, and has a name that users cannot choose', async () => {
   const answer = await sentAway()
-  const row = await store.secrets.get(ADA, RECORD)
+  const row = await store.people.secrets.get(ADA, RECORD)
   const sealed = Buffer.from(row?.sealed ?? []).toString('latin1')
   expect(sealed.length).toBeGreaterThan(100)
   expect(sealed).not.toContain(answer.get('state') ?? '')
@@ -72,7 +72,7 @@ test('completes once; its record is sealed, removed afterwards, and has a name t
   const both = await Promise.all([bench.mcp.finishSignIn(ADA, answer), bench.mcp.finishSignIn(ADA, answer)])
   expect(both.filter((one) => 'server' in one)).toEqual([{ server: 'cal' }])
   expect(await batchOf(await bench.tools(ADA)).call('look', {})).toMatchObject({ status: 'completed' })
-  expect(await store.secrets.get(ADA, RECORD)).toBeUndefined()
+  expect(await store.people.secrets.get(ADA, RECORD)).toBeUndefined()
   expect(server.tokenRequests).toHaveLength(1)
 })
 
@@ -158,7 +158,7 @@ test('the operator’s client secret is not stored, and is used', async () => {
 test('when no key opens the record, the user gets a new link', async () => {
   const answer = await sentAway()
   key = randomBytes(32)
-  await store.secrets.remove(ADA, 'mcp:cal:client')
+  await store.people.secrets.remove(ADA, 'mcp:cal:client')
   await using bench = started()
   expect(await bench.mcp.finishSignIn(ADA, answer)).toHaveProperty('problem')
   expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
@@ -183,8 +183,8 @@ test('records that an earlier version stored under names that users can choose a
   expect(await batch.call('look', {})).toMatchObject({ status: 'completed' })
   expect([server.registrations, server.refreshes]).toEqual([1, 1])
   for (const what of kept) {
-    expect(await store.secrets.get(ADA, `mcp.cal.${what}`)).toBeUndefined()
-    expect(await store.secrets.get(ADA, `mcp:cal:${what}`)).toBeDefined()
+    expect(await store.people.secrets.get(ADA, `mcp.cal.${what}`)).toBeUndefined()
+    expect(await store.people.secrets.get(ADA, `mcp:cal:${what}`)).toBeDefined()
     for (const name of [`mcp.cal.${what}`, `mcp:cal:${what}`, `mcp.a.b.${what}`])
       expect(secretName.safeParse(name).success, name).toBe(false)
     expect(secretName.safeParse(`mcp.cal.${what}2`).success).toBe(true)
@@ -202,7 +202,7 @@ test('records that no key opens count as absent: the next sign-in replaces them'
   expect(await bench.mcp.finishSignIn(ADA, server.agree(await link(bench)))).toEqual({ server: 'cal' })
   expect(await batchOf(await bench.tools(ADA)).call('look', {})).toMatchObject({ status: 'completed' })
   for (const what of ['tokens', 'client'])
-    expect(await store.secrets.get(ADA, `mcp.cal.${what}`)).toBeUndefined()
+    expect(await store.people.secrets.get(ADA, `mcp.cal.${what}`)).toBeUndefined()
 })
 
 test('metadata of an authority that a code exchange does not need is not stored', async () => {

@@ -31,7 +31,7 @@ export function ownDataHandlers(parts: Parts): Pick<Handlers, 'exportOwnData' | 
           account,
           facts: await factsOf(parts, account.id),
           reader: await sessions.reader(),
-          audit: [(await sessions.reader()).audit, accounts.audit],
+          audit: [(await sessions.reader()).admin.audit, accounts.audit],
           agent: account.role === 'guest' ? undefined : await askAgent(parts, c),
         }
         await accounts.audit.write({ ...actorOf(c.var.caller), what: 'data_exported' })

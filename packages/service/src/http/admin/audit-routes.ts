@@ -33,7 +33,7 @@ interface Cursor {
 export function auditHandlers(parts: Parts) {
   const { accounts, sessions } = parts
   const logs = async (): Promise<Logs> => [
-    ['agent', (await sessions.reader()).audit],
+    ['agent', (await sessions.reader()).admin.audit],
     ['service', accounts.audit],
   ]
   return {

@@ -49,7 +49,7 @@ async function answerAsJson(c: Ctx, parts: Parts, options: RunOptions): Promise<
     onFrame: () => undefined,
   })
   const reader = await parts.sessions.reader()
-  const answer = answerOf(sessionId, promptId, await reader.readEvents(sessionId))
+  const answer = answerOf(sessionId, promptId, await reader.log.read(sessionId))
   if (answer === undefined)
     throw new SandlotError('internal', 'The prompt ended, but its end is not in the log.')
   return answer
@@ -155,7 +155,7 @@ async function submittedBefore(
   const seen = await parts.sessions.find(c.var.caller.account, sessionId)
   if (seen === undefined) return undefined
   const reader = await parts.sessions.reader()
-  const log = await reader.readEvents(sessionId)
+  const log = await reader.log.read(sessionId)
   const submitted = findSubmitted(log, requestId, id, seen.row.userId)
   if (submitted === undefined) return undefined
   const lastEventId = Number(c.req.header('last-event-id') ?? '')

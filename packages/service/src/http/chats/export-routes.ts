@@ -15,7 +15,12 @@ export function exportHandlers(parts: Parts) {
       const { row } = await sessions.get(c.var.caller.account, c.req.param('id'))
       const authors = await authorsOf(accounts)
       const owner = authors.get(row.userId)?.name ?? 'A person'
-      const document = exportChat(await sessions.reader(), row, format, (author) => author?.name ?? owner)
+      const document = exportChat(
+        (await sessions.reader()).log,
+        row,
+        format,
+        (author) => author?.name ?? owner,
+      )
       const name = exportName(row.title, format)
       return c.body(streamOf(document), 200, {
         'content-type': EXPORT_FORMATS[format].type,

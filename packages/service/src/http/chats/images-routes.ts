@@ -69,7 +69,7 @@ export async function sendEventImage(
 ): Promise<Response> {
   const number = /^[1-9]\d{0,14}$/.test(seq) ? Number(seq) : Number.NaN
   if (Number.isNaN(number)) throw noImage()
-  const [found] = await reader.readEvents(sessionId, number - 1, 1)
+  const [found] = await reader.log.read(sessionId, number - 1, 1)
   const event = found === undefined || seqOf(found) !== number ? undefined : shown(found)
   const image = event === undefined ? undefined : imagesIn(event)[Number(index)]
   const known = imageType.safeParse(image?.mimeType)

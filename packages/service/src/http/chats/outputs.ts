@@ -15,7 +15,7 @@ export async function sendOutput(
   sessionId: string,
   callId: string,
 ): Promise<Response> {
-  const output = isReplayId(callId) ? undefined : await reader.outputInfo(sessionId, callId)
+  const output = isReplayId(callId) ? undefined : await reader.outputs.get(sessionId, callId)
   if (output === undefined) throw new SandlotError('not_found', 'This call has no stored output.')
   if (output.removed === true)
     throw new SandlotError(
@@ -62,7 +62,7 @@ function streamOutput(
         controller.close()
         return
       }
-      const piece = await reader.readOutput(sessionId, callId, at, Math.min(at + PIECE_BYTES, to))
+      const piece = await reader.outputs.read(sessionId, callId, at, Math.min(at + PIECE_BYTES, to))
       // Deleted in between: the promised length cannot be met, and the client must notice.
       if (piece.length === 0) throw new Error('sessions: the output ended early')
       at += piece.length

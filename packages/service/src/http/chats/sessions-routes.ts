@@ -66,7 +66,7 @@ async function listChats(parts: Parts, c: Ctx): Promise<Response> {
   const { limit, before, title, ...marks } = asked.data
   const reader = await sessions.reader()
   const { account } = c.var.caller
-  const rows = await reader.listSessions(account, {
+  const rows = await reader.sessions.list(account, {
     limit,
     before,
     title,
@@ -197,7 +197,7 @@ export function approvalsHandlers(parts: Parts) {
     listWaiting: async (c) => {
       const { account } = c.var.caller
       const user = agentUserOf(c.var.caller)
-      const rows = await (await sessions.reader()).listSessions(account, { waiting: true, limit: PAGE })
+      const rows = await (await sessions.reader()).sessions.list(account, { waiting: true, limit: PAGE })
       const open = (await linesFor(parts, account, rows)).filter(({ waiting }) => waiting > 0)
       const found = await Promise.all(
         open.map(async ({ sessionId, title: chat, owner }) => {

@@ -29,7 +29,7 @@ export function snapshotsHandlers(parts: Parts) {
   const find = async (id: string): Promise<{ snapshot: Snapshot; row: SessionRow }> => {
     const reader = await sessions.reader()
     const snapshot = await reader.shares.snapshot(id)
-    const row = snapshot === undefined ? undefined : await reader.getSession(snapshot.sessionId)
+    const row = snapshot === undefined ? undefined : await reader.sessions.get(snapshot.sessionId)
     if (snapshot === undefined || row === undefined || (snapshot.expiresAt ?? Infinity) <= Date.now())
       throw new SandlotError('not_found', 'This link does not lead anywhere: it has expired or was revoked.')
     return { snapshot, row }
@@ -43,7 +43,7 @@ export function snapshotsHandlers(parts: Parts) {
       const id = c.req.param('id')
       const { snapshot, row } = await find(id)
       const reader = await sessions.reader()
-      const log = await reader.readEvents(snapshot.sessionId, after, PAGE)
+      const log = await reader.log.read(snapshot.sessionId, after, PAGE)
       const until = log.filter((event) => (seqOf(event) ?? 0) <= snapshot.upTo)
       const last = until.at(-1)
       const seq = last === undefined ? after : (seqOf(last) ?? after)
@@ -86,7 +86,7 @@ async function hasEnded(reader: SessionReader, snapshot: Snapshot, callId: strin
   if (!snapshot.outputs) return false
   const { sessionId, upTo } = snapshot
   for (let after = 0; after < upTo;) {
-    const log = await reader.readEvents(sessionId, after, PAGE)
+    const log = await reader.log.read(sessionId, after, PAGE)
     const outcome = log.find((event) => isOutcome(event) && event.toolCallId === callId)
     if (outcome !== undefined) return (seqOf(outcome) ?? Infinity) <= upTo
     const last = log.at(-1)

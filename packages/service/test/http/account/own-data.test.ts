@@ -27,9 +27,9 @@ afterEach(async () => {
 
 async function addChat(): Promise<void> {
   const { store } = harness.agent
-  await store.createSession({ id: 's_b', userId: bobId, cwd: '/workspace', mode: 'manual', at: Date.now() })
+  await store.sessions.create({ id: 's_b', userId: bobId, cwd: '/workspace', mode: 'manual', at: Date.now() })
   const meta = { _meta: { sandlot: { v: 1 as const, at: Date.now() } } }
-  await store.append(
+  await store.log.append(
     's_b',
     [
       {
@@ -46,7 +46,7 @@ async function addChat(): Promise<void> {
     ],
     { title: 'A/B: test' },
   )
-  await store.appendOutput('s_b', 'c1', 0, Buffer.from('printed'))
+  await store.outputs.append('s_b', 'c1', 0, Buffer.from('printed'))
 }
 
 test('the archive has chats, outputs, files, rules, names of secrets, usage, and the audit lines about oneself', async () => {

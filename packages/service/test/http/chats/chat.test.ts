@@ -62,7 +62,7 @@ describe('as JSON', () => {
     const again = await answerOf(await chat({ message: 'two anew', sessionId, follows: first.promptId }))
     await answerOf(await chat({ message: 'one anew', sessionId, follows: null }))
     expect(new Set([first, second, again].map(({ promptId }) => promptId)).size).toBe(3)
-    const log = await harness.agent.store.readEvents(sessionId)
+    const log = await harness.agent.store.log.read(sessionId)
     const followed = log.flatMap((event) => {
       const happened = sandlotEventOf(event)
       return happened?.type === 'prompt_started' ? [happened.follows] : []
@@ -164,10 +164,10 @@ describe('as JSON', () => {
     leaving.abort()
     await expect(first).rejects.toThrow()
     go.resolve()
-    await waitFor(async () => (await harness.agent.store.getSession('mine'))?.runningPromptId === null)
+    await waitFor(async () => (await harness.agent.store.sessions.get('mine'))?.runningPromptId === null)
     for (let i = 0; i < 2; i++) expect((await answerOf(await chat(body))).text).toBe('once')
     expect(harness.agent.received).not.toContain('cancel mine')
-    const started = (await harness.agent.store.readEvents('mine')).filter(
+    const started = (await harness.agent.store.log.read('mine')).filter(
       (event) => event._meta.sandlot.event?.type === 'prompt_started',
     )
     expect(started).toHaveLength(1)
@@ -186,9 +186,9 @@ describe('as JSON', () => {
       })
     const call = chat({ message: 'work', sessionId: 'mine', requestId: 'k1' })
     await waitFor(() => harness.agent.received.includes('prompt mine work'))
-    await waitFor(async () => (await harness.agent.store.readEvents('mine')).length === 2)
+    await waitFor(async () => (await harness.agent.store.log.read('mine')).length === 2)
     await harness.agent.drop()
-    await harness.agent.store.deleteSession('mine')
+    await harness.agent.store.sessions.remove('mine')
     await harness.agent.listen()
     expect((await errorOf(await call)).code).toBe('not_found')
   })
@@ -235,7 +235,7 @@ describe('as JSON', () => {
       return 'completed'
     }
     const call = chat({ message: 'work', sessionId: 'mine' })
-    await waitFor(async () => (await harness.agent.store.readEvents('mine').catch(() => [])).length >= 2)
+    await waitFor(async () => (await harness.agent.store.log.read('mine').catch(() => [])).length >= 2)
     await harness.agent.drop()
     go.resolve()
     await harness.agent.listen()
@@ -259,7 +259,7 @@ describe('with images', () => {
     async (message) => {
       const body = { message, images: [await upload()], requestId: 'k1' }
       const first = await answerOf(await chat(body))
-      const stored = await harness.agent.store.readEvents(first.sessionId)
+      const stored = await harness.agent.store.log.read(first.sessionId)
       expect(JSON.stringify(stored)).toContain(PNG.toString('base64'))
       await rm(join(harness.folder, 'uploads'), { recursive: true })
       expect(await answerOf(await chat(body))).toEqual(first)
@@ -343,7 +343,7 @@ describe('as SSE', () => {
     expect(messages.at(0)?.frame.type).toBe('ai_chat_accepted')
     expect(messages.at(-1)?.frame.type).toBe('ai_chat_done')
     const ids = messages.flatMap(({ id }) => (id === undefined ? [] : [Number(id)]))
-    const stored = await harness.agent.store.readEvents('mine')
+    const stored = await harness.agent.store.log.read('mine')
     expect(ids).toEqual(stored.map((event) => event._meta.sandlot.seq))
     expect(messages.filter(({ frame }) => frame.type === 'ai_chat_event')).toHaveLength(stored.length + 1)
   })

@@ -31,7 +31,7 @@ test('an image is sent, goes with its message to the agent, and comes back as an
     { content: { type: 'text', text: 'what is this?' } },
     { content: { type: 'image', mimeType: 'image/png', data: '' } },
   ])
-  const stored = await harness.agent.store.readEvents(sessionId)
+  const stored = await harness.agent.store.log.read(sessionId)
   expect(JSON.stringify(stored)).toContain(PNG.toString('base64'))
   expect(tab.texts.join('\n')).not.toContain(PNG.toString('base64'))
 

@@ -12,11 +12,11 @@ test('what a provider wants back with an answer is in no export, snapshot, outpu
   const ann = await setUp(harness)
   const { id: userId } = (await (await ann.get('/api/me')).json()) as { id: string }
   const { store } = harness.agent
-  await store.createSession({ id: 's', userId, cwd: '/workspace', mode: 'manual', at: 1_000 })
+  await store.sessions.create({ id: 's', userId, cwd: '/workspace', mode: 'manual', at: 1_000 })
   const replay = { wire: 'responses', origin: 'o', items: [{ raw: { encrypted_content: CANARY } }] }
   const meta = makeMeta({ promptId: 'p1' }, 2_000)
   const content = { type: 'text', text: 'Said aloud.' } as const
-  await store.append('s', [
+  await store.log.append('s', [
     makeSandlotEvent({ type: 'prompt_started' }, { promptId: 'p1' }, 2_000),
     {
       sessionUpdate: 'agent_message_chunk',
@@ -31,8 +31,8 @@ test('what a provider wants back with an answer is in no export, snapshot, outpu
     ),
   ])
   const stored = replayId('0'.repeat(64))
-  await store.appendOutput('s', stored, 0, Buffer.from(CANARY))
-  expect(JSON.stringify(await store.readEvents('s'))).toContain(CANARY)
+  await store.outputs.append('s', stored, 0, Buffer.from(CANARY))
+  expect(JSON.stringify(await store.log.read('s'))).toContain(CANARY)
 
   const output = await ann.get(`/api/sessions/s/outputs/${encodeURIComponent(stored)}`)
   expect(output.status).toBe(404)

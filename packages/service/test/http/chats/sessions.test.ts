@@ -16,9 +16,15 @@ beforeEach(async () => {
   const { id } = (await (await ann.get('/api/me')).json()) as { id: string }
   const { store } = harness.agent
   for (const [index, name] of ['first', 'second', 'third'].entries()) {
-    await store.createSession({ id: name, userId: id, cwd: '/workspace', mode: 'manual', at: 1_000 + index })
+    await store.sessions.create({
+      id: name,
+      userId: id,
+      cwd: '/workspace',
+      mode: 'manual',
+      at: 1_000 + index,
+    })
   }
-  await store.appendOutput('first', 'c1', 0, OUTPUT)
+  await store.outputs.append('first', 'c1', 0, OUTPUT)
 })
 
 afterEach(() => harness.close())
@@ -36,7 +42,7 @@ describe('the list', () => {
   })
 
   test('is searched by name, of one’s own', async () => {
-    await harness.agent.store.append('second', [], { title: 'Plans for May' })
+    await harness.agent.store.log.append('second', [], { title: 'Plans for May' })
     const found = async (who: Browser, title: string) =>
       sessionList
         .parse(await (await who.get(`/api/sessions?title=${encodeURIComponent(title)}`)).json())
@@ -166,7 +172,7 @@ describe('an output', () => {
 
   test('of a large call comes in pieces, whole', async () => {
     const large = Buffer.alloc(3 * 1024 * 1024 + 17, 'abcdefg\n')
-    await harness.agent.store.appendOutput('first', 'big', 0, large)
+    await harness.agent.store.outputs.append('first', 'big', 0, large)
     const response = await ann.get('/api/sessions/first/outputs/big')
     expect(Buffer.from(await response.arrayBuffer()).equals(large)).toBe(true)
   })

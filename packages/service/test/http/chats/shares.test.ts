@@ -45,10 +45,10 @@ beforeEach(async () => {
   id.bob = await idOf(bob)
   id.guest = await idOf(guest)
   const { store } = harness.agent
-  await store.createSession({ id: 'plan', userId: id.ann, cwd: '/workspace', mode: 'yolo', at: 1_000 })
-  await store.createSession({ id: 'own', userId: id.bob, cwd: '/workspace', mode: 'manual', at: 2_000 })
-  await store.append('plan', LOG, { title: 'The plan' })
-  await store.appendOutput('plan', 'c1', 0, Buffer.from('a secret line'))
+  await store.sessions.create({ id: 'plan', userId: id.ann, cwd: '/workspace', mode: 'yolo', at: 1_000 })
+  await store.sessions.create({ id: 'own', userId: id.bob, cwd: '/workspace', mode: 'manual', at: 2_000 })
+  await store.log.append('plan', LOG, { title: 'The plan' })
+  await store.outputs.append('plan', 'c1', 0, Buffer.from('a secret line'))
 })
 
 afterEach(() => harness.close())
@@ -224,14 +224,14 @@ describe('a snapshot', () => {
       ?.url
     expect(url).toBe(`/api/snapshots/${link}/outputs/c1`)
     expect(await (await bob.get(url ?? '')).text()).toBe('a secret line')
-    await harness.agent.store.appendOutput('plan', 'later', 0, Buffer.from('later'))
+    await harness.agent.store.outputs.append('plan', 'later', 0, Buffer.from('later'))
     expect((await bob.get(`/api/snapshots/${link}/outputs/later`)).status).toBe(404)
   })
 
   test('has nothing later, and nothing once it is revoked or has expired', async () => {
     const link = await made({ outputs: true })
     const { store } = harness.agent
-    await store.append('plan', [{ ...(LOG[2] as SessionEvent) }])
+    await store.log.append('plan', [{ ...(LOG[2] as SessionEvent) }])
     const { events } = await view(bob, link)
     expect(Math.max(...events.map((event) => event._meta.sandlot.seq ?? 0))).toBe(7)
     expect((await bob.get(`/api/snapshots/${link}/images/8/0`)).status).toBe(404)

@@ -1,70 +1,75 @@
-/** The writes of the sessions store. */
+/** The logs of sessions. A settled event and its effects are one transaction. */
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { isLive, metaOf } from '@sandlot/shared/chat/events'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
+import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import type { Kysely, Transaction } from 'kysely'
 import { applyEffects, sessionChanges } from './effects.ts'
-import { addToProject } from '../shares/chats.ts'
-import { forkSession } from './fork.ts'
-import { readEvents, sessionRows } from './reads.ts'
-import { removeSession } from './remove.ts'
-import { toApprovalRow, toSessionRow, withSeq } from '../tables/rows.ts'
+import { toEvent, withSeq } from '../tables/rows.ts'
 import type { GroupCommit } from '../database/group-commit.ts'
 import { notOwner } from '../storage-error.ts'
 import type { SessionsSchema } from '../tables/sessions.ts'
 import { indexEvents } from '../search/index-texts.ts'
 import type { Fence } from '../replicas/replicas.ts'
 import type { StoreRoom } from './store-room.ts'
-import { spentSince, spentTogether } from '../usage/usage.ts'
-import { dayOf } from '../usage/usage-sums.ts'
-import type { SessionReader, SessionStore } from './store.ts'
 import type { Effects } from '../tables/records.ts'
 
 /** SQLite allows 32,766 values in a statement; an event has four. */
 const EVENTS_PER_INSERT = 1_000
+/** Events per read: a longer page would block the thread. */
+const EVENTS_PER_PAGE = 200
 
-type Writes = Omit<
-  SessionStore,
-  | keyof SessionReader
-  | 'ledger'
-  | 'rules'
-  | 'secrets'
-  | 'instructions'
-  | 'people'
-  | 'audit'
-  | 'retention'
-  | 'shares'
-  | 'chats'
-  | 'agentSettings'
-  | 'modelEndpoints'
-  | 'promptQueue'
-  | 'mcpServers'
-  | 'replicas'
-  | 'appendOutput'
-  | 'problem'
->
+export interface LogReads {
+  /** Settled events with `seq > after`, in order. */
+  read(sessionId: string, after?: number, limit?: number): Promise<SessionEvent[]>
+}
 
-export function sessionWrites(
+/** A taken-over session: its log, which no other writer can change, and the epoch for writes. */
+export interface Ownership {
+  epoch: number
+  events: SessionEvent[]
+}
+
+export interface LogRows extends LogReads {
+  /**
+   * Become the only owner of a session: later writes of an earlier owner are rejected with
+   * `StorageError('not_owner')`. Rejects with `not_found`.
+   */
+  takeOver(sessionId: string): Promise<Ownership>
+  /** Rejects with `StorageError('not_owner')` if another writer has taken over the session. */
+  checkOwner(sessionId: string, epoch: number): Promise<void>
+  /**
+   * Store settled events with their effects in one transaction, numbered densely from `lastSeq +
+   * 1`. Live events are a programming error. Returns the events with their `seq`. `epoch`: the
+   * writer's, from `takeOver`; absent: any writer. `after`: the last event number that the writer
+   * knows; with another one (a database that has lost its last commits) it is no owner either.
+   */
+  append(
+    sessionId: string,
+    events: readonly SessionEvent[],
+    effects?: Effects,
+    epoch?: number,
+    after?: number,
+  ): Promise<SessionEvent[]>
+  /** The prompt that this user submitted under this request id, if any. */
+  findSubmission(
+    userId: string,
+    requestId: string,
+  ): Promise<{ sessionId: string; promptId: string } | undefined>
+}
+
+export function logReads(db: Kysely<SessionsSchema>): LogReads {
+  return { read: (sessionId, after = 0, limit) => readEvents(db, sessionId, { after, limit }) }
+}
+
+export function storedLog(
   db: Kysely<SessionsSchema>,
   commits: GroupCommit<SessionsSchema>,
   room: StoreRoom,
   fence: Fence,
-): Writes {
+): LogRows {
   return {
-    createSession: (...args) => createSession(commits, fence, ...args),
-
-    missingRoom: (userId, bytes) => room.missing(userId, bytes),
-
-    async forkSession(sourceId, fork, events) {
-      const row = await forkSession({ db, commits, room }, sourceId, fork, events)
-      room.changed(fork.userId)
-      return row
-    },
-
-    async deleteSession(id, audit) {
-      const userId = await removeSession(commits, id, audit)
-      if (userId !== undefined) room.changed(userId)
-    },
+    ...logReads(db),
 
     takeOver: (...args) => takeOver(db, commits, fence, ...args),
 
@@ -89,62 +94,15 @@ export function sessionWrites(
         .executeTakeFirst()
       return row === undefined ? undefined : { sessionId: row.session_id, promptId: row.prompt_id }
     },
-
-    unfinished: (...args) => unfinished(db, ...args),
-
-    spentSince: (userId, at, now) => spentSince(db, userId, at, now),
-    spentTogether: (of, at, now) => spentTogether(db, of, dayOf(at), now),
-
-    asksSince: (...args) => asksSince(db, ...args),
-
-    approval: (...args) => findApproval(db, ...args),
   }
-}
-
-async function createSession(
-  commits: GroupCommit<SessionsSchema>,
-  fence: Fence,
-  ...[{ id, userId, cwd, mode, at, project }, events = []]: Parameters<SessionStore['createSession']>
-): ReturnType<SessionStore['createSession']> {
-  const created = await commits.run(async (trx) => {
-    const made = await trx
-      .insertInto('sessions')
-      .values({
-        id,
-        user_id: userId,
-        cwd,
-        title: null,
-        mode,
-        created_at: at,
-        updated_at: at,
-        last_seq: 0,
-        running_prompt_id: null,
-        owner_epoch: 1,
-      })
-      .onConflict((conflict) => conflict.column('id').doNothing())
-      .returningAll()
-      .$if(fence.replica !== undefined, (query) => query.returning(fence.ownerEpoch('locked').as('owned')))
-      .executeTakeFirst()
-    if (made === undefined) return undefined
-    const appended =
-      events.length > 0 ? await appendAll(trx, id, events, {}, undefined, fence) : { events: [] }
-    if (project !== undefined) await addToProject(trx, userId, id, project)
-    return { made, events: appended.events }
-  })
-  if (created === undefined) throw new SandlotError('conflict', `There is a session ${id} already.`)
-  const updated_at = events.reduce((latest, event) => Math.max(latest, metaOf(event).at), at)
-  const { owned, ...made } = created.made
-  const row = toSessionRow({ ...made, last_seq: events.length, updated_at, waiting: 0 })
-  const isOwned = fence.admits(userId, owned)
-  return isOwned ? { ...row, owned: { epoch: made.owner_epoch, events: created.events } } : row
 }
 
 async function takeOver(
   db: Kysely<SessionsSchema>,
   commits: GroupCommit<SessionsSchema>,
   fence: Fence,
-  ...[sessionId]: Parameters<SessionStore['takeOver']>
-): ReturnType<SessionStore['takeOver']> {
+  ...[sessionId]: Parameters<LogRows['takeOver']>
+): ReturnType<LogRows['takeOver']> {
   const row = await commits.run(async (trx) => {
     const taken = await trx
       .updateTable('sessions')
@@ -165,8 +123,8 @@ async function takeOver(
 async function checkOwner(
   db: Kysely<SessionsSchema>,
   fence: Fence,
-  ...[sessionId, epoch]: Parameters<SessionStore['checkOwner']>
-): ReturnType<SessionStore['checkOwner']> {
+  ...[sessionId, epoch]: Parameters<LogRows['checkOwner']>
+): ReturnType<LogRows['checkOwner']> {
   const row = await db
     .selectFrom('sessions')
     .select(['owner_epoch', 'user_id'])
@@ -177,59 +135,46 @@ async function checkOwner(
   if (row.owner_epoch !== epoch || !fence.admits(row.user_id, row.owned)) throw notOwner(sessionId)
 }
 
-async function unfinished(
-  db: Kysely<SessionsSchema>,
-  ...[userIds]: Parameters<SessionStore['unfinished']>
-): ReturnType<SessionStore['unfinished']> {
-  const rows = await sessionRows(db)
-    .where('running_prompt_id', 'is not', null)
-    .$if(userIds !== undefined, (query) => query.where('user_id', 'in', [...(userIds ?? [])]))
-    .orderBy('updated_at')
-    .execute()
-  return rows.map(toSessionRow)
+interface EventRange {
+  after?: number
+  /** Number of the last requested event. */
+  upTo?: number
+  limit?: number | undefined
 }
 
-async function findApproval(
+/** In pages, with pauses for other work: parsing the log of a long session takes a second. */
+async function readEvents(
   db: Kysely<SessionsSchema>,
-  ...[sessionId, toolCallId]: Parameters<SessionStore['approval']>
-): ReturnType<SessionStore['approval']> {
-  const row = await db
-    .selectFrom('approvals')
-    .selectAll()
-    .where('session_id', '=', sessionId)
-    .where('tool_call_id', '=', toolCallId)
-    .executeTakeFirst()
-  return row === undefined ? undefined : toApprovalRow(row)
-}
-
-async function asksSince(
-  db: Kysely<SessionsSchema>,
-  ...[userId, at]: Parameters<SessionStore['asksSince']>
-): ReturnType<SessionStore['asksSince']> {
-  const rows = await db
-    .selectFrom('approvals')
-    .innerJoin('sessions', 'sessions.id', 'approvals.session_id')
-    .select(['sessions.id', (query) => query.fn.countAll<number>().as('asks')])
-    .where('sessions.user_id', '=', userId)
-    .where('approvals.asked_at', '>=', at)
-    .where((query) =>
-      query.or([
-        query('approvals.answered_by', 'is', null),
-        query('approvals.answered_by', 'in', ['user', 'expiry']),
-      ]),
-    )
-    .groupBy('sessions.id')
-    .orderBy((query) => query.fn.max('approvals.asked_at'), 'desc')
-    .orderBy('sessions.id')
-    .execute()
-  return rows.map(({ id, asks }) => ({ sessionId: id, asks }))
+  sessionId: string,
+  { after = 0, upTo = Number.MAX_SAFE_INTEGER, limit = Infinity }: EventRange,
+): Promise<SessionEvent[]> {
+  const events: SessionEvent[] = []
+  for (let last = after; events.length < limit;) {
+    const wanted = Math.min(EVENTS_PER_PAGE, limit - events.length)
+    const rows = await db
+      .selectFrom('events')
+      .select(['seq', 'json'])
+      .where('session_id', '=', sessionId)
+      .where('seq', '>', last)
+      .where('seq', '<=', upTo)
+      .orderBy('seq')
+      .limit(wanted)
+      .execute()
+    for (const row of rows) {
+      events.push(toEvent(sessionId, row))
+      last = row.seq
+      await pauseWhenDue()
+    }
+    if (rows.length < wanted) break
+  }
+  return events
 }
 
 function noSession(sessionId: string): SandlotError {
   return new SandlotError('not_found', `There is no session ${sessionId}.`)
 }
 
-async function appendAll(
+export async function appendAll(
   trx: Transaction<SessionsSchema>,
   sessionId: string,
   events: readonly SessionEvent[],
