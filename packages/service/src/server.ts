@@ -24,7 +24,6 @@ import {
   timeLimits,
 } from './http/connection-limits.ts'
 import { containOwnErrors, runFor } from './http/own-errors.ts'
-import { authorsOf } from './auth/agent-user.ts'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { AGENT_TOKEN, type SERVICE_SECRETS, ensureSecret, printOf } from '@sandlot/shared/node/secret-file'
 import { isStillIn } from './auth/caller.ts'
@@ -194,7 +193,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
       times: deps.notificationTimes,
     })
     undo.push(() => notifications.close())
-    const publishChange = sessionChanges({ sessions, sockets, authors: () => authorsOf(accounts), log })
+    const publishChange = sessionChanges({ sessions, sockets, accounts, log })
     const adopting = new SerialQueue()
     const adopt = (): void => void adopting.run(() => adoptTeams({ accounts, agent, sockets, log }))
     // After the end of the link, which ends its requests.

@@ -95,28 +95,41 @@ export function refuseOthers(access: Access): void {
   if (access !== 'owner') throw new SandlotError('forbidden', 'Only the owner of this chat can do this.')
 }
 
+interface LineParts {
+  ownerId: string
+  shares: readonly Share[]
+  mark: ChatMark | undefined
+  /** All users; may be empty where the reader is the owner. */
+  users: readonly (Author & ReaderOf)[]
+  now: number
+}
+
 /** The line as this person's list has it; undefined: they do not see it now. */
 export function lineFor(
   who: ReaderOf,
   line: SessionSummary,
-  {
-    owner,
-    shares,
-    mark,
-    now,
-  }: { owner: Author; shares: readonly Share[]; mark: ChatMark | undefined; now: number },
+  { ownerId, shares, mark, users, now }: LineParts,
 ): SessionSummary | undefined {
   const marked = { ...line, ...marksOf(line, mark) }
-  if (who.id === owner.id) {
+  if (who.id === ownerId) {
     const isShared = shares.some(({ expiresAt }) => expiresAt === null || expiresAt > now)
     return isShared ? { ...marked, shared: true } : marked
   }
   const given = accessBy(shares, who, now)
   if (given === undefined) return undefined
   const { access } = given
+  const owner = authorOf(users.find(({ id }) => id === ownerId) ?? { id: ownerId, name: '' })
   const theirs = { ...marked, owner, access, ...(access === 'take_part' && { modeCeiling: given.mode }) }
+  if (given.mayApprove) return { ...theirs, mayApprove: true }
+  const approvers = users
+    .filter((user) => user.id !== ownerId && accessBy(shares, user, now)?.mayApprove === true)
+    .map(authorOf)
   // Pending approvals are for those who may answer.
-  return given.mayApprove ? { ...theirs, mayApprove: true } : { ...theirs, waiting: 0 }
+  return { ...theirs, waiting: 0, ...(approvers.length > 0 && { approvers }) }
+}
+
+function authorOf({ id, name }: Author): Author {
+  return { id, name }
 }
 
 function marksOf({ endedAt = 0 }: SessionSummary, mark: ChatMark | undefined): Partial<SessionSummary> {

@@ -6,8 +6,8 @@ import type { Readers, SessionChanged } from '@sandlot/shared/acp/meta'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
-import type { Author } from '@sandlot/shared/chat/shares'
 import type { ReaderOf } from '@sandlot/storage/shares/shares'
+import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import type { Logger } from '../log.ts'
 import type { Sockets } from './sockets.ts'
 import { type Sessions, lineFor } from '../chat/sessions.ts'
@@ -15,8 +15,7 @@ import { type Sessions, lineFor } from '../chat/sessions.ts'
 interface SessionChangesParts {
   sessions: Sessions
   sockets: Pick<Sockets, 'sendTo' | 'people'>
-  /** By id. */
-  authors: () => Promise<ReadonlyMap<string, Author>>
+  accounts: Pick<AccountsStore, 'listUsers'>
   log: Logger
 }
 
@@ -36,7 +35,7 @@ export function sessionChanges(parts: SessionChangesParts): (change: SessionChan
 }
 
 async function notifyReaders(
-  { sessions, sockets, authors }: SessionChangesParts,
+  { sessions, sockets, accounts }: SessionChangesParts,
   { userId, summary, sharedWith, unsharedFrom }: SessionChanged,
 ): Promise<void> {
   const isShared = sharedWith !== undefined || unsharedFrom !== undefined
@@ -45,13 +44,11 @@ async function notifyReaders(
   const { sessionId } = summary
   const { shares: shareRows, chats } = await sessions.reader()
   const shares = await shareRows.of(sessionId)
-  const owner = people.every(({ id }) => id === userId)
-    ? { id: userId, name: '' }
-    : ((await authors()).get(userId) ?? { id: userId, name: '' })
+  const users = people.every(({ id }) => id === userId) ? [] : await accounts.listUsers()
   const now = Date.now()
   for (const who of people) {
     const mark = (await chats.marks(who.id, [sessionId])).get(sessionId)
-    const line = lineFor(who, summary, { owner, shares, mark, now })
+    const line = lineFor(who, summary, { ownerId: userId, shares, mark, users, now })
     if (line !== undefined) sockets.sendTo(who.id, changed(line))
     else if (isAmong(who, sharedWith) || isAmong(who, unsharedFrom))
       sockets.sendTo(who.id, changed(goneOf(summary)))

@@ -109,6 +109,8 @@ export const sessionSummary = z.object({
   access: shareAccess.optional(),
   /** The reader may answer approvals of another's chat. */
   mayApprove: z.literal(true).optional(),
+  /** Others than the owner who may, for a reader who may not. */
+  approvers: z.array(author).optional(),
   /** The highest mode of the reader's messages in another's chat. */
   modeCeiling: mode.optional(),
   /** The reader's own chat is shared. */

@@ -12,6 +12,8 @@ export interface Reading {
   owner: Author | null
   access: 'own' | ShareAccess
   mayApprove: boolean
+  /** Others than the owner who may, for a reader who may not. */
+  approvers: readonly Author[]
   /** The highest mode of what the reader sends; null: their own, which they choose. */
   modeCeiling: Mode | null
   /** Others see it or have written in it, so it is said who did what. */
@@ -27,6 +29,7 @@ const ALONE: Reading = {
   owner: null,
   access: 'own',
   mayApprove: true,
+  approvers: [],
   modeCeiling: null,
   together: false,
   people: [],
@@ -60,6 +63,7 @@ function readingOf(
     owner,
     access: owner === null ? 'own' : (summary?.access ?? 'watch'),
     mayApprove: owner === null || summary?.mayApprove === true,
+    approvers: summary?.approvers ?? [],
     modeCeiling: summary?.modeCeiling ?? null,
     together: true,
     people: unique([{ id: me.id, name: me.name }, ...(owner === null ? [] : [owner]), ...others]),

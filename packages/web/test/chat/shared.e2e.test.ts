@@ -158,7 +158,7 @@ describe('a chat of another', () => {
     const page = await signedIn({ ...look, sessionId: 's_bob' })
     await page.getByTestId('watching').getByText('watching this chat of Bob Martin').waitFor()
     expect(await page.getByTestId('composer').count()).toBe(0)
-    expect(await card(page, 'c_publish').getByTestId('waiting-for-owner').innerText()).toMatch(
+    expect(await card(page, 'c_publish').getByTestId('waiting-for-approvers').innerText()).toMatch(
       /Waiting for Bob Martin/,
     )
     expect(await page.getByTestId('approval-bar').count()).toBe(0)

@@ -1,9 +1,12 @@
 /** Words of a conversation: activity, ends, notes, answers that were cut off, queued messages. */
 import type { Entry, EndEntry, MessageEntry, QueuedEntry } from '@sandlot/shared/transcript/entries'
 import type { Transcript } from '@sandlot/shared/transcript/transcript'
+import type { Author } from '@sandlot/shared/chat/shares'
 import { createElement } from 'react'
 import { expect, test } from 'vitest'
 import { ToolCard } from '../../src/chat/calls/tool-card.tsx'
+import { WaitingForApprovers } from '../../src/chat/sharing/waiting-for-approvers.tsx'
+import { type Reading, ReadingProvider } from '../../src/state/reading.ts'
 import { Queued } from '../../src/chat/composer/queued.tsx'
 import { ActivityLine } from '../../src/chat/transcript/activity-line.tsx'
 import { AssistantMessage, NoteRow } from '../../src/chat/transcript/message-rows.tsx'
@@ -31,6 +34,33 @@ const cutOff = (transcript: Transcript) =>
   ofType(transcript, 'message')
     .filter(({ cut }) => cut !== undefined)
     .map(message)
+
+test('a reader who may not answer reads everybody who may, and nothing of that in a snapshot', () => {
+  const [ada, linus, tim] = ['Ada', 'Linus', 'Tim'].map((name) => ({ id: name, name })) as [
+    Author,
+    Author,
+    Author,
+  ]
+  const waiting = (approvers: readonly Author[], snapshot?: true) => {
+    const reading: Reading = {
+      owner: ada,
+      access: 'watch',
+      mayApprove: false,
+      approvers,
+      modeCeiling: null,
+      together: true,
+      people: [],
+      ...(snapshot && { snapshot }),
+    }
+    const element = createElement(WaitingForApprovers)
+    return wordsOf(createElement(ReadingProvider, { value: reading, children: element }))
+  }
+  expect(waiting([])).toBe('A Waiting for Ada')
+  expect(waiting([linus])).toBe('A Waiting for Ada or Linus')
+  expect(waiting([linus, tim])).toBe('A Waiting for Ada, Linus or Tim')
+  expect(waiting([linus, tim, linus, tim])).toBe('A Waiting for Ada, Linus, Tim or 2 others')
+  expect(waiting([linus], true)).toBe('A Not answered when this snapshot was made')
+})
 
 test('an error has a title by its cause, and an id to report', () => {
   expect(ofType(transcriptOf(wrongKey()), 'end').map(end)).toEqual([

@@ -15,7 +15,7 @@ import { toSessionSummary } from '@sandlot/storage/tables/rows'
 import type { ReaderOf } from '@sandlot/storage/shares/shares'
 import type { SessionRow } from '@sandlot/storage/tables/records'
 import { z } from 'zod'
-import { agentUserOf, authorsOf } from '../../auth/agent-user.ts'
+import { agentUserOf } from '../../auth/agent-user.ts'
 import { answerApproval } from '../../chat/approvals.ts'
 import { InOrder } from '../../chat/in-order.ts'
 import { openExport } from '../../chat/prompt-export.ts'
@@ -231,11 +231,16 @@ async function linesFor(
   const reader = await sessions.reader()
   const shares = await reader.shares.ofAll(ids)
   const marks = await reader.chats.marks(who.id, ids)
-  const owners = rows.some(({ userId }) => userId !== who.id) ? await authorsOf(accounts) : new Map()
+  const users = rows.some(({ userId }) => userId !== who.id) ? await accounts.listUsers() : []
   const now = Date.now()
   return rows.flatMap((row) => {
-    const owner = owners.get(row.userId) ?? { id: row.userId, name: '' }
-    const mark = marks.get(row.id)
-    return lineFor(who, toSessionSummary(row), { owner, shares: shares.get(row.id) ?? [], mark, now }) ?? []
+    const parts = {
+      ownerId: row.userId,
+      shares: shares.get(row.id) ?? [],
+      mark: marks.get(row.id),
+      users,
+      now,
+    }
+    return lineFor(who, toSessionSummary(row), parts) ?? []
   })
 }

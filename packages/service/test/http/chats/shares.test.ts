@@ -139,6 +139,28 @@ describe('a share', () => {
     await ann.delete(`/api/sessions/plan/shares/${share.id}`)
   })
 
+  test('says who may approve to those who may not: people, members of teams, and nobody who has lost it', async () => {
+    const eve = await addUser(harness, ann, 'eve@example.org')
+    const eveId = await idOf(eve)
+    const team = (await (await ann.post('/api/teams', { name: 'Ops' })).json()) as { id: string }
+    expect((await ann.put(`/api/teams/${team.id}/members/${id.guest}`, { member: true })).status).toBe(200)
+    await shared()
+    const approvers = async (who: Browser) =>
+      sessionSummary.parse(await (await who.get('/api/sessions/plan')).json()).approvers
+    expect(await approvers(bob)).toBeUndefined()
+    const put = (body: object) => ann.post('/api/sessions/plan/shares', { access: 'watch', ...body })
+    await put({ kind: 'person', targetId: eveId, mayApprove: true })
+    const { id: ofTeam } = share.parse(
+      await (await put({ kind: 'team', targetId: team.id, mayApprove: true })).json(),
+    )
+    const names = async () => (await approvers(bob))?.map(({ name }) => name).toSorted()
+    expect(await names()).toEqual(['Bob', 'Gus'])
+    expect(await approvers(eve)).toBeUndefined()
+    expect(await approvers(ann)).toBeUndefined()
+    await ann.delete(`/api/sessions/plan/shares/${ofTeam}`)
+    expect(await approvers(bob)).toEqual([{ id: eveId, name: 'Bob' }])
+  })
+
   test('that has expired gives nothing', async () => {
     await harness.agent.store.shares.put(
       'plan',

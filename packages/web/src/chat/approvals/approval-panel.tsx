@@ -17,7 +17,7 @@ import { EditCall } from './edit-call.tsx'
 import { shownArguments } from '@sandlot/shared/transcript/call-arguments'
 import { useChat, useChatState } from '../../state/chat-context.ts'
 import { useReading } from '../../state/reading.ts'
-import { WaitingForOwner } from '../sharing/waiting-for-owner.tsx'
+import { WaitingForApprovers } from '../sharing/waiting-for-approvers.tsx'
 import { useOwnKeys } from '../../lib/own-keys.ts'
 import { keysOf } from '../../lib/shortcuts.ts'
 import { cn } from '../../lib/cn.ts'
@@ -66,7 +66,7 @@ export function ApprovalPanel(props: {
     >
       <ApprovalWhy why={approval.why} whole={shownArguments(call.rawInput).command ?? ''} />
       {!mayApprove ? (
-        <WaitingForOwner />
+        <WaitingForApprovers />
       ) : editing && allow !== undefined ? (
         <EditCall
           call={call}

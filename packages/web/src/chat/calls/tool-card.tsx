@@ -30,7 +30,7 @@ import {
 import { PersonMark } from '../../ui/person-mark.tsx'
 import { useChat } from '../../state/chat-context.ts'
 import { useOther, useReading } from '../../state/reading.ts'
-import { WaitingForOwner } from '../sharing/waiting-for-owner.tsx'
+import { WaitingForApprovers } from '../sharing/waiting-for-approvers.tsx'
 import { ToolArguments } from './tool-arguments.tsx'
 import { ToolIcon } from './tool-icon.tsx'
 import { ToolQuestion } from '../approvals/tool-question.tsx'
@@ -328,7 +328,7 @@ function Waiting(props: { call: CallEntry; sessionId: string; keyed: boolean; ma
     return (
       <>
         <p className="text-sm [overflow-wrap:anywhere] whitespace-pre-wrap">{question.message}</p>
-        <WaitingForOwner />
+        <WaitingForApprovers />
       </>
     )
   return <ToolQuestion call={props.call} sessionId={props.sessionId} question={question} />

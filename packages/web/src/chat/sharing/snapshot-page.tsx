@@ -55,6 +55,7 @@ function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt 
       owner,
       access: 'watch',
       mayApprove: false,
+      approvers: [],
       modeCeiling: null,
       together: true,
       people: [owner],
