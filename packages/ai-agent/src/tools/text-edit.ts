@@ -1,4 +1,5 @@
 /** Exact replacement in a text, and help when the text to replace is not there. Pure. */
+import { lineEndOf, withLineEnd } from './line-ends.ts'
 import { ToolError } from './tool-error.ts'
 
 const SHOWN_LINES = 8
@@ -36,7 +37,7 @@ export function applyEdits(
 export function placesOf(content: string, edits: readonly TextEdit[]): string {
   return edits
     .map((edit) => {
-      const { oldText } = content.includes(edit.oldText) ? edit : withCrLf(content, edit)
+      const { oldText } = fitted(content, edit)
       const at = content.indexOf(oldText)
       if (at < 0) return nearestPlace(content, edit.oldText)
       const line = content.slice(0, at).split('\n').length - 1
@@ -48,11 +49,11 @@ export function placesOf(content: string, edits: readonly TextEdit[]): string {
 
 /** @throws ToolError that says what to change in the call. `where` names the file. */
 function applyEdit(content: string, edit: TextEdit, where: string): { text: string; replaced: number } {
-  if (edit.oldText === edit.newText) {
+  const { oldText, newText } = fitted(content, edit)
+  if (oldText === newText) {
     throw new ToolError('invalid_arguments', 'old_text and new_text are the same; nothing would change.')
   }
-  const fitted = content.includes(edit.oldText) ? edit : withCrLf(content, edit)
-  const parts = content.split(fitted.oldText)
+  const parts = content.split(oldText)
   const found = parts.length - 1
   if (found === 0)
     throw new ToolError(
@@ -66,14 +67,19 @@ function applyEdit(content: string, edit: TextEdit, where: string): { text: stri
       `old_text was found ${found} times in ${where} (lines ${lines}${found > 10 ? ', …' : ''}). Add lines round it until it is unique, or set replace_all.`,
     )
   }
-  return { text: parts.join(fitted.newText), replaced: found }
+  return { text: parts.join(newText), replaced: found }
 }
 
-/** Files with CR LF are shown with plain line ends, so what comes back has those. */
-function withCrLf(content: string, edit: TextEdit): TextEdit {
-  if (!content.includes('\r\n')) return edit
-  const convert = (text: string): string => text.replaceAll(/\r?\n/g, '\r\n')
-  return { ...edit, oldText: convert(edit.oldText), newText: convert(edit.newText) }
+/**
+ * The edit with the line ends of the file, which keeps one kind. Files with CR LF are shown with
+ * plain line ends, so models write those. Where both kinds are in the file, it is CR LF if only
+ * that fits.
+ */
+function fitted(content: string, edit: TextEdit): TextEdit {
+  const own = lineEndOf(content)
+  const end = own ?? (content.includes('\r\n') && !content.includes(edit.oldText) ? '\r\n' : undefined)
+  if (end === undefined) return edit
+  return { ...edit, oldText: withLineEnd(edit.oldText, end), newText: withLineEnd(edit.newText, end) }
 }
 
 function lineNumbers(parts: readonly string[]): number[] {

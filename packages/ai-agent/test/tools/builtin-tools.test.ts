@@ -245,6 +245,39 @@ describe('edit_file', () => {
     await put('a.txt', Buffer.from([0x61, 0xe9, 0x62]))
     expect(text(await edit('a', 'b'))).toContain('not UTF-8 text')
   })
+
+  test.each([
+    ['a\r\nb\r\nc\r\n', 'b', 'b1\nb2', 'a\r\nb1\r\nb2\r\nc\r\n'],
+    ['a\r\nb\r\nc\r\n', 'a\r\nb', 'a\nd\r\nb', 'a\r\nd\r\nb\r\nc\r\n'],
+    ['a\nb\nc\n', 'b', 'b1\r\nb2', 'a\nb1\nb2\nc\n'],
+    ['a\nb\nc\n', 'a\r\nb', 'a\r\nd', 'a\nd\nc\n'],
+    ['a\r\nb\nc', 'b\nc', 'd\ne', 'a\r\nd\ne'],
+    ['a', 'a', 'b\r\nc', 'b\r\nc'],
+  ])('what is inserted into %j gets its line ends', async (before, old_text, new_text, after) => {
+    await put('a.txt', before)
+    expect((await edit(old_text, new_text)).status).toBe('completed')
+    expect(await content('a.txt')).toBe(after)
+  })
+})
+
+describe('run_shell_command', () => {
+  const run = async (command: string) => text(await batch.call('run_shell_command', { command }))
+
+  test.each([
+    ['git commit', 'git -c core.editor="sleep 60" commit --allow-empty'],
+    ['git rebase', 'git commit --allow-empty -qm a && git -c sequence.editor="sleep 60" rebase -i --root'],
+    ['programs that start $EDITOR by a shell', 'sh -c "$EDITOR file"'],
+    ['programs that start $VISUAL by a shell', 'sh -c "$VISUAL file"'],
+  ])('%s opens no editor, and says so', async (_, command) => {
+    const git = 'git init -q . && git config user.name A && git config user.email a@example.org'
+    expect(await run(`${git} && ${command}`)).toMatch(/No editor runs here[^]*\[exit code \d+\]$/)
+    expect(await run('rm -rf .git; EDITOR="echo mine" && sh -c "$EDITOR file"')).toContain('mine file')
+  })
+
+  test('a command with CR LF runs as one with LF', async () => {
+    expect(await run('if true; then\r\n echo c\r\nfi\r\n')).toBe('c')
+    expect(await run("printf '%s' 'a\r' | od -An -c\n")).toMatch(/a +\\r/)
+  })
 })
 
 describe('list_directory', () => {

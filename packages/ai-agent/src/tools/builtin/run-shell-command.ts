@@ -20,6 +20,7 @@ import { grouped } from '../output/truncate-output.ts'
 import { WORKSPACE, workspacePath } from '../workspace-path.ts'
 import { inSandbox } from '../../approval/files.ts'
 import { ToolError } from '../tool-error.ts'
+import { lineEndOf, withLineEnd } from '../line-ends.ts'
 import { commandId } from '../sandbox-command/command-id.ts'
 
 const input = z.strictObject({
@@ -91,17 +92,32 @@ export const runShellCommand = defineTool({
     hint: 'Prefer the file tools for reading and changing files, and run_shell_command for everything else. What runs on (a server, a watcher) is started with background; what listens on a port there can be opened by the user in their browser, under Workspace → App.',
   },
   pathArgs: { cwd: undefined },
-  requests: ({ command, cwd }) => [{ kind: 'shell', command, cwd }],
+  requests: ({ command, cwd }) => [{ kind: 'shell', command: forBash(command), cwd }],
   title: (args) => textArg(args, 'description') ?? firstLine(textArg(args, 'command') ?? 'Run a command'),
   async *execute(args, ctx) {
     const cwd = args.cwd === undefined ? {} : { cwd: workspacePath(args.cwd) || '.' }
-    const env = ctx.judged?.unasked === true ? shellEnvironment(args.command) : undefined
-    const request = { command: args.command, ...cwd, env }
+    const command = forBash(args.command)
+    const env = { ...NO_EDITOR, ...(ctx.judged?.unasked === true ? shellEnvironment(command) : {}) }
+    const request = { command, ...cwd, env }
     if (args.background) return yield* startInBackground(request, ctx)
     const result = yield* new SandboxedToolExecutor(ctx).run({ ...request, inSession: true })
     return shellOutcome(result)
   },
 })
+
+/** Bash takes a CR at the end of a line for a part of the last word. */
+function forBash(command: string): string {
+  return lineEndOf(command) === '\r\n' ? withLineEnd(command, '\n') : command
+}
+
+const REFUSING_EDITOR = `sh -c 'echo "No editor runs here. Give the text in the command: git commit -m; git rebase, merge and revert with GIT_EDITOR=true keep the prepared one." >&2; exit 1'`
+/** Programs that would open an editor end at once: nobody types here. */
+const NO_EDITOR = {
+  EDITOR: REFUSING_EDITOR,
+  VISUAL: REFUSING_EDITOR,
+  GIT_EDITOR: REFUSING_EDITOR,
+  GIT_SEQUENCE_EDITOR: REFUSING_EDITOR,
+}
 
 /**
  * The model reads the output and how the command ended; the screen gets the output with its colours
