@@ -43,7 +43,7 @@ const EXCEPTIONS: Record<string, Record<string, string>> = {
   'packages/shared': { CallEntry: ROW, Transcript: RECORD },
   'packages/storage': {
     AccountsSchema: TABLES,
-    AccountsStore: STORE,
+    AccountsStore: ROOT,
     AuditRow: ROW,
     Effects: RECORD,
     ReplicaRows: STORE,

@@ -158,7 +158,7 @@ export async function startService(config: ServiceConfig, deps: ServiceDeps = {}
     )
     undo.push(() => audit.flush())
     const uploads = await openUploads(
-      isShared ? accounts.uploads : await uploadFiles(join(config.dataFolder, 'uploads')),
+      isShared ? accounts.services.uploads : await uploadFiles(join(config.dataFolder, 'uploads')),
       {
         onProblem: (error) =>
           log.warn({ err: error }, 'old images could not be removed; retrying in an hour'),

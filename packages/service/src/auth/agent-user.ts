@@ -39,7 +39,7 @@ export function addressFor({ email, unproven }: Account): string | undefined {
 }
 
 /** By id, everybody as others read them. */
-export async function authorsOf(accounts: Pick<AccountsStore, 'listUsers'>): Promise<Map<string, Author>> {
-  const users = await accounts.listUsers()
+export async function authorsOf(accounts: Pick<AccountsStore, 'users'>): Promise<Map<string, Author>> {
+  const users = await accounts.users.list()
   return new Map(users.map(({ id, name }) => [id, { id, name }]))
 }

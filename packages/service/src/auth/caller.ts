@@ -40,11 +40,11 @@ export async function findCaller(
   if (needsOrigin && origin !== undefined && !isOurs(origin, host)) throw badOrigin(origin)
   const key = /^Bearer\s+(\S+)$/i.exec(authorization ?? '')?.[1]
   if (authorization !== undefined) {
-    const found = key === undefined ? undefined : await accounts.findByKey(key)
+    const found = key === undefined ? undefined : await accounts.keys.find(key)
     if (found === undefined) throw new SandlotError('unauthenticated', 'This API key is not known.')
     return { ...found, via: 'key', from: { address, key: found.keyName } }
   }
-  const found = cookie === undefined ? undefined : await accounts.findBySession(cookie)
+  const found = cookie === undefined ? undefined : await accounts.signIns.find(cookie)
   if (found === undefined) throw new SandlotError('unauthenticated', SIGN_IN_FIRST)
   if (needsOrigin && origin === undefined) throw badOrigin(origin)
   return { ...found, via: 'sign-in', from: { address, signIn: found.signInId } }
@@ -67,10 +67,10 @@ export function markOf(caller: Caller): CallerMark {
 
 /** The current caller; undefined: the account, the sign-in or the key has ended. */
 export async function findMarked(
-  accounts: Pick<AccountsStore, 'listUsers' | 'listKeys' | 'signIns'>,
+  accounts: Pick<AccountsStore, 'users' | 'keys' | 'signIns'>,
   { userId, via, id, from }: CallerMark,
 ): Promise<Caller | undefined> {
-  const account = (await accounts.listUsers()).find((user) => user.id === userId)
+  const account = (await accounts.users.list()).find((user) => user.id === userId)
   if (account === undefined) return undefined
   if (via === 'sign-in') {
     const isThere = await hasSignIn(accounts, userId, id)
@@ -82,7 +82,7 @@ export async function findMarked(
 
 /** True if the caller's sign-in or key is still valid. */
 export async function isStillIn(
-  accounts: Pick<AccountsStore, 'listKeys' | 'signIns'>,
+  accounts: Pick<AccountsStore, 'keys' | 'signIns'>,
   caller: Caller,
 ): Promise<boolean> {
   const { id } = caller.account
@@ -100,11 +100,11 @@ async function hasSignIn(
 }
 
 async function keyOf(
-  accounts: Pick<AccountsStore, 'listKeys'>,
+  accounts: Pick<AccountsStore, 'keys'>,
   userId: string,
   id: string,
 ): Promise<ApiKey | undefined> {
-  const key = (await accounts.listKeys(userId)).find((one) => one.id === id)
+  const key = (await accounts.keys.list(userId)).find((one) => one.id === id)
   return key?.expiresAt != null && key.expiresAt <= Date.now() ? undefined : key
 }
 

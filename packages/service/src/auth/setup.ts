@@ -26,7 +26,7 @@ export async function prepareSetup(
   keysFolder: string,
   sharedKey?: string,
 ): Promise<Setup> {
-  const done = await accounts.hasUsers()
+  const done = await accounts.users.hasAny()
   if (done) await deleteSecret(keysFolder, TOKEN_NAME)
   const made = sharedKey && createHmac('sha256', sharedKey).update('set-up').digest('hex')
   let token = done ? undefined : (made ?? (await ensureSecret(keysFolder, TOKEN_NAME)))
@@ -42,7 +42,7 @@ export async function prepareSetup(
           'This set-up link is no longer valid. Sandlot prints the current one when it starts.',
         )
       }
-      const administrator = await accounts.createFirstAdministrator(user)
+      const administrator = await accounts.users.createFirstAdministrator(user)
       token = undefined
       await deleteSecret(keysFolder, TOKEN_NAME)
       return administrator

@@ -58,19 +58,19 @@ async function main([act = '', who = '', data]: readonly string[]): Promise<Answ
     const line = (what: AuditKind): NewAudit => ({ who: OPERATOR, what })
     const tell = (ended: EndedForSockets): Promise<void> => notifyServices(accounts.services, ended)
     if (act === 'remove') {
-      const removal = await accounts.removeUser(person.id, removedData.parse(data), line('person_removed'))
+      const removal = await accounts.users.remove(person.id, removedData.parse(data), line('person_removed'))
       await tell({ what: 'person_removed', userId: person.id })
       return { did: 'remove', removal }
     }
     if (act === 'role' && 'role' in person) {
       const change = { role: role.parse(data) }
-      const changed = await accounts.changePerson(person.id, change, line('person_changed'))
+      const changed = await accounts.users.change(person.id, change, line('person_changed'))
       await tell({ what: 'person_changed', userId: person.id })
       return { did: 'role', person: changed }
     }
     if (act !== 'password' || !('role' in person))
       return { did: 'nothing', reason: 'no_such_person', message: who }
-    const password = await accounts.resetPassword(person.id)
+    const password = await accounts.passwords.reset(person.id)
     await tell({ what: 'sign_ins_ended', userId: person.id })
     await accounts.audit.write({ ...line('password_reset'), whom: userOf(person) })
     return { did: 'password', person, password }
@@ -163,8 +163,8 @@ async function opened(
 
 /** By address only existing accounts: several removed ones may have had the same. */
 async function find(accounts: AccountsStore, who: string): Promise<Account | Removal | undefined> {
-  const users = await accounts.listUsers()
-  const removed = await accounts.removals()
+  const users = await accounts.users.list()
+  const removed = await accounts.removals.list()
   return (
     users.find(({ id, email }) => id === who || email === who.toLowerCase()) ??
     removed.find(({ id }) => id === who)

@@ -11,7 +11,7 @@ import { EXT } from '@sandlot/shared/acp/meta'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
 import type { Removal, RemovedData } from '@sandlot/shared/account/api'
 import { messageOf } from '@sandlot/shared/base/errors'
-import type { AccountsStore } from '@sandlot/storage/accounts/store'
+import type { RemovalRows, UserRows } from '@sandlot/storage/accounts/store'
 import type { Agents } from '../agent/agents.ts'
 import type { Logger } from '../log.ts'
 import type { Sockets } from '../socket/sockets.ts'
@@ -28,7 +28,7 @@ const LONGEST_RETRY_MS = 600_000
 const SLOW = 'The agent has not answered for more than a minute; it may hang.'
 
 interface RemovalsParts {
-  accounts: Pick<AccountsStore, 'removeUser' | 'removals' | 'removalDone' | 'removalFailed'>
+  accounts: { users: Pick<UserRows, 'remove'>; removals: RemovalRows }
   agent: Pick<Agents, 'request' | 'whenConnected'>
   sockets: Pick<Sockets, 'personRemoved'>
   uploads: Pick<Uploads, 'removeAll'>
@@ -64,10 +64,10 @@ export class Removals {
 
   /**
    * Resolves when the account has ended; the rest continues. Called again for a removal that has
-   * failed, or is failing, it retries at once. Throws what `AccountsStore.removeUser` throws.
+   * failed, or is failing, it retries at once. Throws what `UserRows.remove` throws.
    */
   async remove(userId: string, data: RemovedData, audit?: NewAudit): Promise<Removal> {
-    const removal = await this.#parts.accounts.removeUser(userId, data, audit)
+    const removal = await this.#parts.accounts.users.remove(userId, data, audit)
     this.#parts.sockets.personRemoved(userId)
     if (!removal.done) this.askedFor(userId)
     return removal
@@ -114,7 +114,7 @@ export class Removals {
   async #left(): Promise<Removal[] | undefined> {
     const { accounts, log } = this.#parts
     try {
-      return (await accounts.removals()).filter(({ done }) => !done)
+      return (await accounts.removals.list()).filter(({ done }) => !done)
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'pending removals could not be read; retrying')
       return undefined
@@ -166,7 +166,7 @@ export class Removals {
     // A socket that was being accepted when the account ended.
     sockets.personRemoved(id)
     await uploads.removeAll(id)
-    await accounts.removalDone({ id, data })
+    await accounts.removals.done({ id, data })
   }
 
   /** Records the reason for administrators. Never rejects. */
@@ -174,7 +174,7 @@ export class Removals {
     const { accounts, log } = this.#parts
     log.warn({ user, data, error: problem }, 'a person is not completely removed yet; retrying')
     try {
-      await accounts.removalFailed({ id: user, data }, problem)
+      await accounts.removals.failed({ id: user, data }, problem)
     } catch (error) {
       log.warn({ user, error: messageOf(error) }, 'the reason of an incomplete removal could not be stored')
     }

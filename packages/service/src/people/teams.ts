@@ -11,7 +11,7 @@ import type { Logger } from '../log.ts'
 import type { Sockets } from '../socket/sockets.ts'
 
 interface TeamsParts {
-  accounts: Pick<AccountsStore, 'listUsers' | 'teams'>
+  accounts: Pick<AccountsStore, 'users' | 'teams'>
   agent: Pick<Agents, 'request'>
   sockets: Pick<Sockets, 'personChanged'>
   log: Logger
@@ -27,7 +27,7 @@ export async function notifyPersonChanged(
 ): Promise<void> {
   try {
     const ids = new Set(userIds)
-    for (const account of await accounts.listUsers()) {
+    for (const account of await accounts.users.list()) {
       const { id: userId, role, teams } = account
       if (ids.has(userId))
         await agent.request(EXT.putPerson, { userId, email: addressFor(account), role, teams })

@@ -47,7 +47,7 @@ interface PreviewsParts {
   /** The same at every service. */
   secret: string
   sockets: Sockets
-  accounts: Pick<AccountsStore, 'tickets' | 'listUsers' | 'listKeys' | 'signIns'>
+  accounts: Pick<AccountsStore, 'services' | 'users' | 'keys' | 'signIns'>
   ticketMs?: number
 }
 
@@ -76,13 +76,13 @@ export class Previews {
     const ticket = randomText(SECRET_CHARS)
     const id = this.idOf(caller.account.id, port)
     const value = JSON.stringify({ ...markOf(caller), port } satisfies z.infer<typeof admission>)
-    await accounts.tickets.put(`${id} ${ticket}`, value, ticketMs)
+    await accounts.services.tickets.put(`${id} ${ticket}`, value, ticketMs)
     return ticket
   }
 
   /** The value of the cookie for this ticket; undefined: it is for nothing here, any more. */
   async enter(previewId: string, ticket: string): Promise<string | undefined> {
-    const value = await this.#parts.accounts.tickets.take(`${previewId} ${ticket}`)
+    const value = await this.#parts.accounts.services.tickets.take(`${previewId} ${ticket}`)
     return value === undefined ? undefined : this.#cookieOf(admission.parse(JSON.parse(value)))
   }
 

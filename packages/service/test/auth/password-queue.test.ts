@@ -59,18 +59,18 @@ test('a link for a new password that meets a full queue can be used again', asyn
     let token: string
     let outcome: unknown
     do {
-      token = (await accounts.passwordResets.begin(ANN.email))?.token ?? ''
-      const tries = Array.from({ length: MANY }, () => accounts.signIn(stranger, {}))
+      token = (await accounts.passwords.beginReset(ANN.email))?.token ?? ''
+      const tries = Array.from({ length: MANY }, () => accounts.signIns.signIn(stranger, {}))
       await expect(
         Promise.any(tries.map((one) => one.catch((error: unknown) => error))),
       ).resolves.toMatchObject(refused)
-      outcome = await accounts.passwordResets.finish(token, 'battery staple').catch((error: unknown) => error)
+      outcome = await accounts.passwords.finishReset(token, 'battery staple').catch((error: unknown) => error)
       await Promise.allSettled(tries)
       // The queue had a place again before the link met it.
     } while (!(outcome instanceof Error))
     expect(outcome).toMatchObject(refused)
-    await accounts.passwordResets.finish(token, 'battery staple')
-    await expect(accounts.passwordResets.finish(token, 'battery staple')).rejects.toMatchObject({
+    await accounts.passwords.finishReset(token, 'battery staple')
+    await expect(accounts.passwords.finishReset(token, 'battery staple')).rejects.toMatchObject({
       code: 'forbidden',
     })
   } finally {

@@ -163,18 +163,20 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
   }, 60_000)
   afterEach(async () => {
     vi.useRealTimers()
-    for (const userId of ['ann', 'bob']) await accounts.uploads.removeAll(userId)
+    for (const userId of ['ann', 'bob']) await accounts.services.uploads.removeAll(userId)
   })
   afterAll(() => accounts?.close())
 
   contract(() => ({
-    shelf: () => Promise.resolve(accounts.uploads),
+    shelf: () => Promise.resolve(accounts.services.uploads),
     age: () => {
       vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 2 * 24 * 60 * 60 * 1000 })
       return Promise.resolve()
     },
     count: async () => {
-      const [ann, bob] = await Promise.all(['ann', 'bob'].map((who) => accounts.uploads.waiting(who, 0)))
+      const [ann, bob] = await Promise.all(
+        ['ann', 'bob'].map((who) => accounts.services.uploads.waiting(who, 0)),
+      )
       return (ann?.count ?? 0) + (bob?.count ?? 0)
     },
   }))

@@ -43,7 +43,7 @@ async function start() {
     secret: '0123456789abcdefghijklmnopqrstuvwxyzABCDEF',
     publicUrl: 'http://localhost',
   })
-  const { id } = await accounts.createUser({ ...ANN, role: 'admin' })
+  const { id } = await accounts.users.create({ ...ANN, role: 'admin' })
   const place = { url: harness.config.agentUrl }
   const agent = new OneAgent(place, {
     log: makeLog('silent', (text) => text),
@@ -75,7 +75,7 @@ async function start() {
   await agent.whenConnected(new AbortController().signal)
   const { port } = server.address() as AddressInfo
   return async (scopes: KeyScope[], method: string, path: string, body?: object) => {
-    const { key } = await accounts.createKey(id, scopes.join(' '), { scopes, expiresAt: null })
+    const { key } = await accounts.keys.create(id, scopes.join(' '), { scopes, expiresAt: null })
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

@@ -19,24 +19,26 @@ test('whom to remove that cannot be read once the agent is there is read again l
   const folder = await mkdtemp(join(tmpdir(), 'sandlot-removals-'))
   const open = () => openAccounts(join(folder, 'accounts.db'), OPTIONS)
   let accounts = await open()
-  const { id } = await accounts.createUser(ANN)
-  await accounts.removeUser(id, 'purge')
+  const { id } = await accounts.users.create(ANN)
+  await accounts.users.remove(id, 'purge')
   const lines: string[] = []
   const asked: object[] = []
   let reads = 0
   const removals = new Removals({
     leads: () => true,
     accounts: {
-      removeUser: (...given) => accounts.removeUser(...given),
-      // The first time they are closed, then they are open again.
-      async removals() {
-        reads += 1
-        if (reads === 1) await accounts.close()
-        if (reads === 2) accounts = await open()
-        return accounts.removals()
+      users: { remove: (...given) => accounts.users.remove(...given) },
+      removals: {
+        // The first time they are closed, then they are open again.
+        async list() {
+          reads += 1
+          if (reads === 1) await accounts.close()
+          if (reads === 2) accounts = await open()
+          return accounts.removals.list()
+        },
+        done: (removal) => accounts.removals.done(removal),
+        failed: (...given) => accounts.removals.failed(...given),
       },
-      removalDone: (removal) => accounts.removalDone(removal),
-      removalFailed: (...given) => accounts.removalFailed(...given),
     },
     agent: {
       whenConnected: async () => undefined,
@@ -90,7 +92,7 @@ test('who is asked for again while a try is under way is tried again at once whe
   await waitFor(() => asked.length === 1)
   await removals.remove('a', 'purge')
   first.reject(new Error('no engine'))
-  await waitFor(async () => (await accounts.removals()).length === 0)
+  await waitFor(async () => (await accounts.removals.list()).length === 0)
   expect(asked).toEqual([
     { userId: 'a', data: 'keep' },
     { userId: 'a', data: 'purge' },
@@ -164,14 +166,14 @@ test('property: each person is removed by the last request, one try at a time, a
         )
       )
         wanted.set(who, data)
-    const rest = async () => (await accounts.removals()).filter(({ done }) => !done).map(({ id }) => id)
+    const rest = async () => (await accounts.removals.list()).filter(({ done }) => !done).map(({ id }) => id)
     await waitFor(async () => (await rest()).every((who) => outcomes[who]?.includes('hangs')))
     healed.resolve()
     await waitFor(async () => (await rest()).length === 0)
     expect(last).toEqual(wanted)
     expect(twice).toEqual([])
     const kept = [...wanted].filter(([, data]) => data === 'keep').map(([who]) => who)
-    expect((await accounts.removals()).map(({ id }) => id).toSorted()).toEqual(kept.toSorted())
+    expect((await accounts.removals.list()).map(({ id }) => id).toSorted()).toEqual(kept.toSorted())
     await removals.close()
     await accounts.close()
   }

@@ -14,18 +14,18 @@ test('a socket that is added after the end of what it came by is closed, and no 
     secret: 'x'.repeat(32),
     publicUrl: 'http://x',
   })
-  const account = await accounts.createUser({ ...ANN, role: 'member' })
+  const account = await accounts.users.create({ ...ANN, role: 'member' })
   const bySignIn = async (): Promise<Caller> => {
-    const { signInId } = await accounts.signIn(ANN, {})
+    const { signInId } = await accounts.signIns.signIn(ANN, {})
     return { account, from: {}, via: 'sign-in', signInId, setCookies: [] }
   }
   const byKey = async (): Promise<Caller> => {
-    const { id, scopes } = await accounts.createKey(account.id, 'a key')
+    const { id, scopes } = await accounts.keys.create(account.id, 'a key')
     return { account, from: {}, via: 'key', keyId: id, scopes }
   }
   const [stays, ends, key, deleted] = [await bySignIn(), await bySignIn(), await byKey(), await byKey()]
   if (ends.via === 'sign-in') await accounts.signIns.end(account.id, ends.signInId)
-  if (deleted.via === 'key') await accounts.deleteKey(account.id, deleted.keyId)
+  if (deleted.via === 'key') await accounts.keys.remove(account.id, deleted.keyId)
   const sockets = new Sockets(
     () => undefined,
     () => undefined,

@@ -20,15 +20,15 @@ import { changePerson, listUsers } from './account-rows.ts'
 import { makeExternal } from './external.ts'
 import { makeInvitations } from './invitations.ts'
 import { makePasswordResets } from './password-resets.ts'
-import { createKey, deleteKey, findByKey, listKeys } from './keys.ts'
+import { storedKeys } from './keys.ts'
 import { accountsMigrations } from './migrations.ts'
 import { listRemovals, removalDone, removalFailed, removeUser } from './removals.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
-import type { AccountsStore } from './store.ts'
+import type { AccountsStore, UserRows } from './store.ts'
 import { makeAlerts } from './alerts.ts'
 import { makeNotifications } from './notifications.ts'
 import { makeServices } from './services.ts'
-import { type SignInsStore, makeSignIns } from './sign-ins.ts'
+import { makeSignIns } from './sign-ins.ts'
 import { makeTeams, teamsWith } from './teams.ts'
 import { storedUploads } from './uploads.ts'
 
@@ -64,104 +64,83 @@ export async function openAccounts(where: string, options: AccountsOptions): Pro
       hasPassword: (userId) => external.hasPassword(userId),
       setPassword: (userId, password) => auth.setPassword(userId, password),
     })
-    const checked = {
-      ...makeStore(db, auth, signIns, close),
-      external: withTypedFailures(health, external, toAccountUserError),
-      passwordResets: withTypedFailures(health, resets, toAccountUserError),
-      secondFactor: withTypedFailures(health, auth.secondFactor, toAccountUserError),
-      invitations: withTypedFailures(
-        health,
-        makeInvitations(db, (user) => auth.createUser(user), makeTeams(db)),
-        toAccountUserError,
-      ),
-      signIns: withTypedFailures(health, signIns, toAccountUserError),
-      audit: withTypedFailures(health, storedAudit(db, 'service'), toAccountUserError),
-      teams: withTypedFailures(health, makeTeams(db), toAccountUserError),
-      notifications: withTypedFailures(health, makeNotifications(db), toAccountUserError),
-      tickets: withTypedFailures(health, auth.tickets, toAccountUserError),
-      services: withTypedFailures(health, makeServices(db), toAccountUserError),
-      uploads: withTypedFailures(health, storedUploads(db), toAccountUserError),
-      alerts: withTypedFailures(health, makeAlerts(db), toAccountUserError),
-      ping: () => ping(db, health),
-    }
-    return withTypedFailures(health, checked, toAccountUserError)
+    const teams = makeTeams(db)
+    return withTypedFailures(
+      health,
+      {
+        users: storedUsers(db, auth),
+        removals: {
+          list: () => listRemovals(db),
+          done: (removal) => removalDone(db, removal),
+          failed: (removal, problem) => removalFailed(db, removal, problem),
+        },
+        passwords: {
+          ...resets,
+          reset: (userId) => resetPassword(db, auth, userId),
+          change: (...args) => auth.changePassword(...args),
+          check: (...args) => auth.checkPassword(...args),
+        },
+        signIns: {
+          ...signIns,
+          signIn: (...args) => auth.signIn(...args),
+          async signOut(cookie) {
+            const signedIn = await auth.find(cookie)
+            return { signInId: signedIn?.signInId, setCookies: await auth.signOut(cookie) }
+          },
+          async find(cookie) {
+            const found = await auth.find(cookie)
+            if (found !== undefined) await signIns.touch(found.signInId)
+            return found
+          },
+        },
+        secondFactor: auth.secondFactor,
+        external,
+        keys: storedKeys(db),
+        invitations: makeInvitations(db, (user) => auth.createUser(user), teams),
+        teams,
+        notifications: makeNotifications(db),
+        alerts: makeAlerts(db),
+        audit: storedAudit(db, 'service'),
+        services: { ...makeServices(db), tickets: auth.tickets, uploads: storedUploads(db) },
+        ping: () => ping(db, health),
+        close,
+      },
+      toAccountUserError,
+    )
   } catch (error) {
     await close()
     throw error
   }
 }
 
-type OwnMethods = Omit<
-  AccountsStore,
-  | 'ping'
-  | 'audit'
-  | 'teams'
-  | 'external'
-  | 'signIns'
-  | 'secondFactor'
-  | 'invitations'
-  | 'passwordResets'
-  | 'notifications'
-  | 'alerts'
-  | 'services'
-  | 'tickets'
-  | 'uploads'
->
-
-function makeStore(
-  db: Kysely<AccountsSchema>,
-  auth: Auth,
-  signIns: SignInsStore,
-  close: () => Promise<void>,
-): OwnMethods {
-  const hasUsers = async (): Promise<boolean> =>
+function storedUsers(db: Kysely<AccountsSchema>, auth: Auth): UserRows {
+  const hasAny = async (): Promise<boolean> =>
     (await db.selectFrom('auth_user').select('id').limit(1).executeTakeFirst()) !== undefined
   /** Set-ups are serialised: hashing a password takes longer than the race between two of them. */
   const lock = createKeyedLock()
-
   return {
-    hasUsers,
-    createUser: (user) => auth.createUser(user),
+    hasAny,
+    create: (user) => auth.createUser(user),
     createFirstAdministrator(user) {
       return lock.run('first', () =>
         aloneOfAll(db, async () => {
-          if (await hasUsers())
-            throw new SandlotError('conflict', 'This Sandlot has an administrator already.')
+          if (await hasAny()) throw new SandlotError('conflict', 'This Sandlot has an administrator already.')
           return auth.createUser({ ...user, role: 'admin' })
         }),
       )
     },
-    listUsers: () => listUsers(db),
-    changePerson: (userId, change, audit) => changePerson(db, userId, change, audit),
-    removeUser: (userId, data, audit) => removeUser(db, userId, data, audit),
-    removals: () => listRemovals(db),
-    removalDone: (removal) => removalDone(db, removal),
-    removalFailed: (removal, problem) => removalFailed(db, removal, problem),
-    async resetPassword(userId) {
-      const found = await db.selectFrom('auth_user').select('id').where('id', '=', userId).executeTakeFirst()
-      if (found === undefined) throw new SandlotError('not_found', 'There is no such person.')
-      const password = randomText(NEW_PASSWORD_CHARS)
-      await auth.setPassword(userId, password)
-      return password
-    },
-    signIn: (credentials, from) => auth.signIn(credentials, from),
-    async signOut(cookie) {
-      const signedIn = await auth.find(cookie)
-      return { signInId: signedIn?.signInId, setCookies: await auth.signOut(cookie) }
-    },
-    changePassword: (cookie, change) => auth.changePassword(cookie, change),
-    checkPassword: (userId, password) => auth.checkPassword(userId, password),
-    async findBySession(cookie) {
-      const found = await auth.find(cookie)
-      if (found !== undefined) await signIns.touch(found.signInId)
-      return found
-    },
-    findByKey: (secret) => findByKey(db, secret),
-    createKey: (userId, name, grant, audit) => createKey(db, userId, name, grant, audit),
-    listKeys: (userId) => listKeys(db, userId),
-    deleteKey: (userId, id) => deleteKey(db, userId, id),
-    close,
+    list: () => listUsers(db),
+    change: (...args) => changePerson(db, ...args),
+    remove: (...args) => removeUser(db, ...args),
   }
+}
+
+async function resetPassword(db: Kysely<AccountsSchema>, auth: Auth, userId: string): Promise<string> {
+  const found = await db.selectFrom('auth_user').select('id').where('id', '=', userId).executeTakeFirst()
+  if (found === undefined) throw new SandlotError('not_found', 'There is no such person.')
+  const password = randomText(NEW_PASSWORD_CHARS)
+  await auth.setPassword(userId, password)
+  return password
 }
 
 /** Serialised across all services; not as a transaction, since better-auth has its own. */

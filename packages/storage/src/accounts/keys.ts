@@ -10,7 +10,7 @@ import { inTransaction } from '../audit/audit.ts'
 import { accountOf } from './account-rows.ts'
 import type { AccountsSchema } from '../tables/accounts.ts'
 import { API_KEY_PREFIX, MAX_KEYS_PER_USER } from './store.ts'
-import type { FoundKey, KeyGrant } from './store.ts'
+import type { FoundKey, KeyGrant, KeyRows } from './store.ts'
 
 const SECRET_CHARS = 40
 const SHOWN_CHARS = API_KEY_PREFIX.length + 4
@@ -20,7 +20,16 @@ const LAST_USED_STEP_MS = 60_000
 /** A fast hash is enough for 206 random bits, and every request pays for it. */
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex')
 
-export async function createKey(
+export function storedKeys(db: Kysely<AccountsSchema>): KeyRows {
+  return {
+    find: (secret) => findByKey(db, secret),
+    create: (...args) => createKey(db, ...args),
+    list: (userId) => listKeys(db, userId),
+    remove: (userId, id) => deleteKey(db, userId, id),
+  }
+}
+
+async function createKey(
   db: Kysely<AccountsSchema>,
   userId: string,
   name: string,
@@ -59,7 +68,7 @@ export async function createKey(
   return { ...row, key: secret }
 }
 
-export async function listKeys(db: Kysely<AccountsSchema>, userId: string): Promise<ApiKey[]> {
+async function listKeys(db: Kysely<AccountsSchema>, userId: string): Promise<ApiKey[]> {
   const rows = await db
     .selectFrom('api_key')
     .select(['id', 'name', 'prefix', 'createdAt', 'lastUsedAt', 'scopes', 'expiresAt'])
@@ -75,7 +84,7 @@ function readScopes(text: string): KeyScope[] {
   return text.split(' ').flatMap((one) => keyScope.safeParse(one).data ?? [])
 }
 
-export async function deleteKey(db: Kysely<AccountsSchema>, userId: string, id: string): Promise<boolean> {
+async function deleteKey(db: Kysely<AccountsSchema>, userId: string, id: string): Promise<boolean> {
   const result = await db
     .deleteFrom('api_key')
     .where('userId', '=', userId)
@@ -84,7 +93,7 @@ export async function deleteKey(db: Kysely<AccountsSchema>, userId: string, id: 
   return result.numDeletedRows > 0n
 }
 
-export async function findByKey(db: Kysely<AccountsSchema>, secret: string): Promise<FoundKey | undefined> {
+async function findByKey(db: Kysely<AccountsSchema>, secret: string): Promise<FoundKey | undefined> {
   if (!secret.startsWith(API_KEY_PREFIX)) return undefined
   const row = await db
     .selectFrom('api_key')

@@ -15,12 +15,12 @@ export interface PasswordResetsStore {
    * A token for the account of this address, replacing an earlier one; valid for an hour.
    * Undefined: unknown address, or without a password.
    */
-  begin(email: string): Promise<{ account: Account; token: string } | undefined>
+  beginReset(email: string): Promise<{ account: Account; token: string } | undefined>
   /**
    * Sets the password and ends all sign-ins. Throws `forbidden` for a used, expired or unknown
    * token.
    */
-  finish(token: string, password: string): Promise<Account>
+  finishReset(token: string, password: string): Promise<Account>
 }
 
 const hashOf = (token: string): string => createHash('sha256').update(token).digest('hex')
@@ -33,7 +33,7 @@ export function makePasswordResets(
   },
 ): PasswordResetsStore {
   return {
-    async begin(email) {
+    async beginReset(email) {
       const account = (await listUsers(db)).find((user) => user.email === email.trim().toLowerCase())
       if (account === undefined || !(await accounts.hasPassword(account.id))) return undefined
       const token = randomText(TOKEN_CHARS)
@@ -45,7 +45,7 @@ export function makePasswordResets(
         .execute()
       return { account, token }
     },
-    async finish(token, password) {
+    async finishReset(token, password) {
       // Taken first: of two concurrent calls one gets it.
       const taken = await db
         .deleteFrom('password_reset')

@@ -40,45 +40,59 @@ export interface Tickets {
   take(key: string): Promise<string | undefined>
 }
 
-export interface AccountsStore {
-  hasUsers(): Promise<boolean>
+export interface UserRows {
+  hasAny(): Promise<boolean>
   /**
    * Throws `SandlotError`: conflict (address in use), bad_request. Passwords have 8–128 characters.
    */
-  createUser(user: NewUser): Promise<Account>
+  create(user: NewUser): Promise<Account>
   /**
-   * Like `createUser`, only while there is no user; of several concurrent calls one wins. Throws
+   * Like `create`, only while there is no user; of several concurrent calls one wins. Throws
    * `conflict`.
    */
   createFirstAdministrator(user: Omit<NewUser, 'role'>): Promise<Account>
-  readonly audit: AuditLog
-  readonly teams: TeamsStore
-  readonly notifications: NotificationsStore
-  readonly alerts: AlertsStore
   /** By name. */
-  listUsers(): Promise<Account[]>
+  list(): Promise<Account[]>
   /**
    * Throws `not_found`, and `conflict` for the last administrator and if the account differs from
    * `was`.
    */
-  changePerson(userId: string, change: ChangePersonRequest, audit?: NewAudit): Promise<Account>
+  change(userId: string, change: ChangePersonRequest, audit?: NewAudit): Promise<Account>
   /**
    * Ends the account with its sign-ins and API keys at once, and records a removal for the rest. A
    * removed person can still be purged. Throws `not_found`, and `conflict` for the last
    * administrator and for retaining data that is being purged.
    */
-  removeUser(userId: string, data: RemovedData, audit?: NewAudit): Promise<Removal>
+  remove(userId: string, data: RemovedData, audit?: NewAudit): Promise<Removal>
+}
+
+/** Removals with requested work elsewhere. */
+export interface RemovalRows {
   /** Newest first. */
-  removals(): Promise<Removal[]>
+  list(): Promise<Removal[]>
   /** All requested work is done. */
-  removalDone(removal: Pick<Removal, 'id' | 'data'>): Promise<void>
+  done(removal: Pick<Removal, 'id' | 'data'>): Promise<void>
   /** Records the reason of a failure, shown to administrators until it is done. */
-  removalFailed(removal: Pick<Removal, 'id' | 'data'>, problem: string): Promise<void>
+  failed(removal: Pick<Removal, 'id' | 'data'>, problem: string): Promise<void>
+}
+
+interface Passwords extends PasswordResetsStore {
   /**
    * Ends their sign-ins. Returns the new password, which is stored nowhere else. Throws
    * `not_found`.
    */
-  resetPassword(userId: string): Promise<string>
+  reset(userId: string): Promise<string>
+  /**
+   * Changes the password of the user signed in by this `Cookie` header. Ends all of their sign-ins
+   * and returns a new one. Throws `unauthenticated` (no such sign-in), `forbidden` (`current` is
+   * wrong), `bad_request`.
+   */
+  change(cookie: string, change: { current: string; password: string }): Promise<SignedIn>
+  /** Throws `forbidden`: wrong password. */
+  check(userId: string, password: string): Promise<void>
+}
+
+interface SignIns extends SignInsStore {
   /**
    * Throws `unauthenticated`, the same for an unknown address and a wrong password, and
    * `SecondFactorNeeded`.
@@ -88,34 +102,42 @@ export interface AccountsStore {
    * Ends the sign-in of this `Cookie` header, if any. Returns its id, and cookies that remove it.
    */
   signOut(cookie: string): Promise<{ signInId: string | undefined; setCookies: string[] }>
-  /**
-   * Changes the password of the user signed in by this `Cookie` header. Ends all of their sign-ins
-   * and returns a new one. Throws `unauthenticated` (no such sign-in), `forbidden` (`current` is
-   * wrong), `bad_request`.
-   */
-  changePassword(cookie: string, change: { current: string; password: string }): Promise<SignedIn>
-  /** Throws `forbidden`: wrong password. */
-  checkPassword(userId: string, password: string): Promise<void>
   /** By a `Cookie` header. Undefined: none, forged, ended or expired. */
-  findBySession(cookie: string): Promise<SignedIn | undefined>
+  find(cookie: string): Promise<SignedIn | undefined>
+}
+
+export interface KeyRows {
   /** By the secret of an API key. Throws `unauthenticated` for an expired one. */
-  findByKey(secret: string): Promise<FoundKey | undefined>
+  find(secret: string): Promise<FoundKey | undefined>
   /** The only time that the secret is visible. Throws `conflict` above `MAX_KEYS_PER_USER`. */
-  createKey(userId: string, name: string, grant?: KeyGrant, audit?: NewAudit): Promise<NewApiKey>
+  create(userId: string, name: string, grant?: KeyGrant, audit?: NewAudit): Promise<NewApiKey>
   /** Newest first. */
-  listKeys(userId: string): Promise<ApiKey[]>
+  list(userId: string): Promise<ApiKey[]>
   /** False when this user has no such key. */
-  deleteKey(userId: string, id: string): Promise<boolean>
-  readonly external: ExternalSignIns
-  readonly signIns: SignInsStore
-  readonly secondFactor: SecondFactors
-  readonly invitations: InvitationsStore
-  readonly passwordResets: PasswordResetsStore
+  remove(userId: string, id: string): Promise<boolean>
+}
+
+/** State shared by services on one database. */
+interface SharedState extends ServicesStore {
   readonly tickets: Tickets
-  /** State shared by services on one database. */
-  readonly services: ServicesStore
   /** Uploaded images, if several services share them. */
   readonly uploads: UploadShelf
+}
+
+export interface AccountsStore {
+  readonly users: UserRows
+  readonly removals: RemovalRows
+  readonly passwords: Passwords
+  readonly signIns: SignIns
+  readonly secondFactor: SecondFactors
+  readonly external: ExternalSignIns
+  readonly keys: KeyRows
+  readonly invitations: InvitationsStore
+  readonly teams: TeamsStore
+  readonly notifications: NotificationsStore
+  readonly alerts: AlertsStore
+  readonly audit: AuditLog
+  readonly services: SharedState
   /**
    * Rejects with `not_ready` when the accounts cannot be read or written: full disk, damaged file.
    */

@@ -52,15 +52,15 @@ onBoth(({ name, fresh }) => {
 
   describe('users', () => {
     test('the first administrator is made once, also when two try together', async () => {
-      expect(await accounts.hasUsers()).toBe(false)
+      expect(await accounts.users.hasAny()).toBe(false)
       const tries = await Promise.allSettled([
-        accounts.createFirstAdministrator(ann),
-        accounts.createFirstAdministrator({ ...ann, email: 'bob@example.org' }),
+        accounts.users.createFirstAdministrator(ann),
+        accounts.users.createFirstAdministrator({ ...ann, email: 'bob@example.org' }),
       ])
       expect(tries.map((one) => one.status)).toEqual(['fulfilled', 'rejected'])
       expect(tries[0]).toMatchObject({ value: { role: 'admin', email: 'ann@example.org' } })
       expect(tries[1]).toMatchObject({ reason: { code: 'conflict' } })
-      expect(await accounts.hasUsers()).toBe(true)
+      expect(await accounts.users.hasAny()).toBe(true)
     })
 
     // A file has one service.
@@ -68,32 +68,34 @@ onBoth(({ name, fresh }) => {
       const other = await openAccounts(where, options)
       try {
         const tries = await Promise.allSettled([
-          accounts.createFirstAdministrator(ann),
-          other.createFirstAdministrator({ ...ann, email: 'bob@example.org' }),
+          accounts.users.createFirstAdministrator(ann),
+          other.users.createFirstAdministrator({ ...ann, email: 'bob@example.org' }),
         ])
         expect(tries.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
-        expect(await accounts.listUsers()).toHaveLength(1)
+        expect(await accounts.users.list()).toHaveLength(1)
       } finally {
         await other.close()
       }
     })
 
     test('a failed first try does not block the next', async () => {
-      await expect(accounts.createFirstAdministrator({ ...ann, email: 'nonsense' })).rejects.toMatchObject({
+      await expect(
+        accounts.users.createFirstAdministrator({ ...ann, email: 'nonsense' }),
+      ).rejects.toMatchObject({
         code: 'bad_request',
       })
-      await expect(accounts.createFirstAdministrator(ann)).resolves.toMatchObject({ role: 'admin' })
+      await expect(accounts.users.createFirstAdministrator(ann)).resolves.toMatchObject({ role: 'admin' })
     })
 
     test('one account for one address, in any case', async () => {
-      await accounts.createUser(ann)
-      await expect(accounts.createUser({ ...ann, email: 'ANN@example.org' })).rejects.toMatchObject({
+      await accounts.users.create(ann)
+      await expect(accounts.users.create({ ...ann, email: 'ANN@example.org' })).rejects.toMatchObject({
         code: 'conflict',
       })
     })
 
     test('passwords are kept as argon2id', async () => {
-      await accounts.createUser(ann)
+      await accounts.users.create(ann)
       const { db, close } = await openStore<{ auth_account: { password: string } }>(
         where,
         'accounts',
@@ -107,30 +109,30 @@ onBoth(({ name, fresh }) => {
 
   describe('sign-ins', () => {
     test('signs in, is found by the cookie, and is gone after signing out', async () => {
-      const made = await accounts.createUser(ann)
-      const signedIn = await accounts.signIn(
+      const made = await accounts.users.create(ann)
+      const signedIn = await accounts.signIns.signIn(
         { email: 'Ann@Example.org', password: ann.password },
         { ip: '192.0.2.7', userAgent: 'test' },
       )
       expect(signedIn.account).toEqual(made)
       expect(signedIn.setCookies.join()).toMatch(/sandlot\.session_token=.*HttpOnly; SameSite=Lax/)
       const cookie = cookieOf(signedIn)
-      expect(await accounts.findBySession(cookie)).toMatchObject({
+      expect(await accounts.signIns.find(cookie)).toMatchObject({
         account: made,
         signInId: signedIn.signInId,
       })
 
-      const out = await accounts.signOut(cookie)
+      const out = await accounts.signIns.signOut(cookie)
       expect(out.signInId).toBe(signedIn.signInId)
       expect(out.setCookies.join()).toContain('Max-Age=0')
-      expect(await accounts.findBySession(cookie)).toBeUndefined()
-      expect(await accounts.signOut(cookie)).toMatchObject({ signInId: undefined })
+      expect(await accounts.signIns.find(cookie)).toBeUndefined()
+      expect(await accounts.signIns.signOut(cookie)).toMatchObject({ signInId: undefined })
     })
 
     test('an unknown address and a wrong password are refused alike', async () => {
-      await accounts.createUser(ann)
-      const wrong = accounts.signIn({ email: ann.email, password: 'wrong password' }, {})
-      const unknown = accounts.signIn({ email: 'eve@example.org', password: 'wrong password' }, {})
+      await accounts.users.create(ann)
+      const wrong = accounts.signIns.signIn({ email: ann.email, password: 'wrong password' }, {})
+      const unknown = accounts.signIns.signIn({ email: 'eve@example.org', password: 'wrong password' }, {})
       const [a, b] = await Promise.allSettled([wrong, unknown])
       expect(a).toMatchObject({ status: 'rejected', reason: { code: 'unauthenticated' } })
       expect(b).toEqual(a)
@@ -142,55 +144,55 @@ onBoth(({ name, fresh }) => {
       ['a made-up token', 'sandlot.session_token=abc.def'],
       ['a token with a foreign signature', 'sandlot.session_token=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.AAAA'],
     ])('finds nobody by %s', async (_what, cookie) => {
-      expect(await accounts.findBySession(cookie)).toBeUndefined()
+      expect(await accounts.signIns.find(cookie)).toBeUndefined()
     })
 
     test('a cookie survives a restart, and not another secret', async () => {
-      await accounts.createUser(ann)
-      const cookie = cookieOf(await accounts.signIn(ann, {}))
+      await accounts.users.create(ann)
+      const cookie = cookieOf(await accounts.signIns.signIn(ann, {}))
       await accounts.close()
       accounts = await openAccounts(where, options)
-      expect(await accounts.findBySession(cookie)).toBeDefined()
+      expect(await accounts.signIns.find(cookie)).toBeDefined()
       await accounts.close()
       accounts = await openAccounts(where, {
         ...options,
         secret: options.secret.toUpperCase(),
       })
-      expect(await accounts.findBySession(cookie)).toBeUndefined()
+      expect(await accounts.signIns.find(cookie)).toBeUndefined()
     })
 
     test('a new password ends every sign-in but a new one in place of the one that asked', async () => {
-      await accounts.createUser(ann)
-      const [here, there] = [await accounts.signIn(ann, {}), await accounts.signIn(ann, {})]
-      const key = await accounts.createKey(here.account.id, 'laptop')
+      await accounts.users.create(ann)
+      const [here, there] = [await accounts.signIns.signIn(ann, {}), await accounts.signIns.signIn(ann, {})]
+      const key = await accounts.keys.create(here.account.id, 'laptop')
       const change = { current: ann.password, password: 'battery staple' }
-      const wrong = accounts.changePassword(cookieOf(here), { ...change, current: 'wrong password' })
+      const wrong = accounts.passwords.change(cookieOf(here), { ...change, current: 'wrong password' })
       await expect(wrong).rejects.toMatchObject({ code: 'forbidden' })
-      const short = accounts.changePassword(cookieOf(here), { ...change, password: 'short' })
+      const short = accounts.passwords.change(cookieOf(here), { ...change, password: 'short' })
       await expect(short).rejects.toMatchObject({ code: 'bad_request' })
-      await expect(accounts.changePassword('', change)).rejects.toMatchObject({ code: 'unauthenticated' })
-      expect(await accounts.findBySession(cookieOf(there))).toBeDefined()
+      await expect(accounts.passwords.change('', change)).rejects.toMatchObject({ code: 'unauthenticated' })
+      expect(await accounts.signIns.find(cookieOf(there))).toBeDefined()
 
-      const after = await accounts.changePassword(cookieOf(here), change)
+      const after = await accounts.passwords.change(cookieOf(here), change)
       expect(after.account).toEqual(here.account)
       expect(after.signInId).not.toBe(here.signInId)
-      expect(await accounts.findBySession(cookieOf(after))).toMatchObject({ signInId: after.signInId })
-      for (const old of [here, there]) expect(await accounts.findBySession(cookieOf(old))).toBeUndefined()
-      await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
-      await expect(accounts.signIn({ ...ann, password: change.password }, {})).resolves.toBeDefined()
-      expect(await accounts.findByKey(key.key)).toBeDefined()
+      expect(await accounts.signIns.find(cookieOf(after))).toMatchObject({ signInId: after.signInId })
+      for (const old of [here, there]) expect(await accounts.signIns.find(cookieOf(old))).toBeUndefined()
+      await expect(accounts.signIns.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
+      await expect(accounts.signIns.signIn({ ...ann, password: change.password }, {})).resolves.toBeDefined()
+      expect(await accounts.keys.find(key.key)).toBeDefined()
     })
 
     test('a sign-in that was under way when the password changed has ended, or been refused', async () => {
-      const { id } = await accounts.createUser(ann)
-      const here = await accounts.signIn(ann, {})
+      const { id } = await accounts.users.create(ann)
+      const here = await accounts.signIns.signIn(ann, {})
       const begun: string[] = []
       /** Sign-ins with the initial password, from before `change` until after it. */
       const meanwhile = async <T>(credentials: typeof ann, change: () => Promise<T>): Promise<T> => {
         const over = new AbortController()
         const tries = Array.from({ length: 4 }, async () => {
           while (!over.signal.aborted)
-            await accounts.signIn(credentials, {}).then(
+            await accounts.signIns.signIn(credentials, {}).then(
               (signedIn) => begun.push(cookieOf(signedIn)),
               (error: unknown) => expect(error).toMatchObject({ code: 'unauthenticated' }),
             )
@@ -202,19 +204,19 @@ onBoth(({ name, fresh }) => {
       }
       const password = 'battery staple'
       const change = { current: ann.password, password }
-      const after = await meanwhile(ann, () => accounts.changePassword(cookieOf(here), change))
-      expect(await accounts.findBySession(cookieOf(after))).toBeDefined()
+      const after = await meanwhile(ann, () => accounts.passwords.change(cookieOf(here), change))
+      expect(await accounts.signIns.find(cookieOf(after))).toBeDefined()
       expect(begun).not.toEqual([])
-      for (const cookie of begun) expect(await accounts.findBySession(cookie)).toBeUndefined()
-      await meanwhile({ ...ann, email: 'Ann@Example.org', password }, () => accounts.resetPassword(id))
-      for (const cookie of begun) expect(await accounts.findBySession(cookie)).toBeUndefined()
+      for (const cookie of begun) expect(await accounts.signIns.find(cookie)).toBeUndefined()
+      await meanwhile({ ...ann, email: 'Ann@Example.org', password }, () => accounts.passwords.reset(id))
+      for (const cookie of begun) expect(await accounts.signIns.find(cookie)).toBeUndefined()
     })
 
     test('of two changes of one password at once the second is refused', async () => {
-      await accounts.createUser(ann)
-      const [here, there] = [await accounts.signIn(ann, {}), await accounts.signIn(ann, {})]
+      await accounts.users.create(ann)
+      const [here, there] = [await accounts.signIns.signIn(ann, {}), await accounts.signIns.signIn(ann, {})]
       const change = (from: SignedIn, password: string): Promise<SignedIn> =>
-        accounts.changePassword(cookieOf(from), { current: ann.password, password })
+        accounts.passwords.change(cookieOf(from), { current: ann.password, password })
       const tries = await Promise.allSettled([
         change(here, 'battery staple'),
         change(there, 'staple battery'),
@@ -222,8 +224,7 @@ onBoth(({ name, fresh }) => {
       const refused = tries.filter((one) => one.status === 'rejected')
       expect(refused).toEqual([expect.objectContaining({ reason: expect.any(SandlotError) })])
       for (const one of tries)
-        if (one.status === 'fulfilled')
-          expect(await accounts.findBySession(cookieOf(one.value))).toBeDefined()
+        if (one.status === 'fulfilled') expect(await accounts.signIns.find(cookieOf(one.value))).toBeDefined()
     })
 
     test('cookies are Secure behind https', async () => {
@@ -232,14 +233,14 @@ onBoth(({ name, fresh }) => {
         ...options,
         publicUrl: 'https://chat.example.org',
       })
-      await accounts.createUser(ann)
-      const { setCookies } = await accounts.signIn(ann, {})
+      await accounts.users.create(ann)
+      const { setCookies } = await accounts.signIns.signIn(ann, {})
       expect(setCookies.join()).toMatch(/^__Secure-sandlot\.session_token=.*Secure/)
     })
   })
 
   test('a ticket is taken once and in its time, and one that nobody takes goes by itself', async () => {
-    const { tickets } = accounts
+    const { tickets } = accounts.services
     await tickets.put('one', 'what it is for', 60_000)
     const taken = await Promise.all([tickets.take('one'), tickets.take('one'), tickets.take('other')])
     expect(taken.filter((value) => value !== undefined)).toEqual(['what it is for'])
@@ -259,81 +260,81 @@ onBoth(({ name, fresh }) => {
 
     test('with their sign-ins and keys, in one step; what is left to do is known until it is done', async () => {
       const [one, other] = [
-        await accounts.createUser(ann),
-        await accounts.createUser({ ...admin, email: 'bob@example.org' }),
+        await accounts.users.create(ann),
+        await accounts.users.create({ ...admin, email: 'bob@example.org' }),
       ]
-      const cookie = cookieOf(await accounts.signIn(ann, {}))
-      const { key } = await accounts.createKey(one.id, 'laptop')
-      const removal = await accounts.removeUser(one.id, 'keep')
+      const cookie = cookieOf(await accounts.signIns.signIn(ann, {}))
+      const { key } = await accounts.keys.create(one.id, 'laptop')
+      const removal = await accounts.users.remove(one.id, 'keep')
       expect(removal).toMatchObject({ id: one.id, name: 'Ann', email: ann.email, data: 'keep', done: false })
-      expect(await accounts.findBySession(cookie)).toBeUndefined()
-      expect(await accounts.findByKey(key)).toBeUndefined()
-      await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
-      expect(await accounts.listUsers()).toEqual([other])
+      expect(await accounts.signIns.find(cookie)).toBeUndefined()
+      expect(await accounts.keys.find(key)).toBeUndefined()
+      await expect(accounts.signIns.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
+      expect(await accounts.users.list()).toEqual([other])
       await accounts.close()
       accounts = await openAccounts(where, options)
-      expect(await accounts.removals()).toEqual([removal])
-      await accounts.removalDone(removal)
-      expect(await accounts.removals()).toEqual([{ ...removal, done: true }])
-      const again = await accounts.createUser(ann)
+      expect(await accounts.removals.list()).toEqual([removal])
+      await accounts.removals.done(removal)
+      expect(await accounts.removals.list()).toEqual([{ ...removal, done: true }])
+      const again = await accounts.users.create(ann)
       expect(again.id).not.toBe(one.id)
     })
 
     test('their files may be purged later; what is being purged is not kept any more', async () => {
-      const { id } = await accounts.createUser(ann)
-      await accounts.removeUser(id, 'keep')
-      await accounts.removalDone({ id, data: 'keep' })
-      expect(await accounts.removeUser(id, 'keep')).toMatchObject({ data: 'keep', done: true })
-      expect(await accounts.removeUser(id, 'purge')).toMatchObject({ data: 'purge', done: false })
-      await expect(accounts.removeUser(id, 'keep')).rejects.toMatchObject({
+      const { id } = await accounts.users.create(ann)
+      await accounts.users.remove(id, 'keep')
+      await accounts.removals.done({ id, data: 'keep' })
+      expect(await accounts.users.remove(id, 'keep')).toMatchObject({ data: 'keep', done: true })
+      expect(await accounts.users.remove(id, 'purge')).toMatchObject({ data: 'purge', done: false })
+      await expect(accounts.users.remove(id, 'keep')).rejects.toMatchObject({
         code: 'conflict',
         message: expect.stringContaining('Ann are being deleted already'),
       })
       // Only the earlier request is done.
-      await accounts.removalDone({ id, data: 'keep' })
-      expect(await accounts.removals()).toMatchObject([{ data: 'purge', done: false }])
-      await accounts.removalDone({ id, data: 'purge' })
-      expect(await accounts.removals()).toEqual([])
-      await expect(accounts.removeUser(id, 'purge')).rejects.toMatchObject({ code: 'not_found' })
+      await accounts.removals.done({ id, data: 'keep' })
+      expect(await accounts.removals.list()).toMatchObject([{ data: 'purge', done: false }])
+      await accounts.removals.done({ id, data: 'purge' })
+      expect(await accounts.removals.list()).toEqual([])
+      await expect(accounts.users.remove(id, 'purge')).rejects.toMatchObject({ code: 'not_found' })
     })
 
     test('what keeps it from being done is kept until it is, or something else is asked for', async () => {
-      const { id } = await accounts.createUser(ann)
-      expect(await accounts.removeUser(id, 'keep')).toMatchObject({ problem: null })
-      await accounts.removalFailed({ id, data: 'keep' }, 'the engine is away')
-      expect(await accounts.removals()).toMatchObject([{ done: false, problem: 'the engine is away' }])
-      expect(await accounts.removeUser(id, 'keep')).toMatchObject({ problem: 'the engine is away' })
-      await accounts.removalDone({ id, data: 'keep' })
-      await accounts.removalFailed({ id, data: 'keep' }, 'too late')
-      expect(await accounts.removals()).toMatchObject([{ done: true, problem: null }])
-      expect(await accounts.removeUser(id, 'purge')).toMatchObject({ problem: null })
-      await accounts.removalFailed({ id, data: 'keep' }, 'of what was asked for before')
-      await accounts.removalFailed({ id, data: 'purge' }, 'x'.repeat(5_000))
-      expect((await accounts.removals())[0]?.problem).toBe('x'.repeat(1_000))
+      const { id } = await accounts.users.create(ann)
+      expect(await accounts.users.remove(id, 'keep')).toMatchObject({ problem: null })
+      await accounts.removals.failed({ id, data: 'keep' }, 'the engine is away')
+      expect(await accounts.removals.list()).toMatchObject([{ done: false, problem: 'the engine is away' }])
+      expect(await accounts.users.remove(id, 'keep')).toMatchObject({ problem: 'the engine is away' })
+      await accounts.removals.done({ id, data: 'keep' })
+      await accounts.removals.failed({ id, data: 'keep' }, 'too late')
+      expect(await accounts.removals.list()).toMatchObject([{ done: true, problem: null }])
+      expect(await accounts.users.remove(id, 'purge')).toMatchObject({ problem: null })
+      await accounts.removals.failed({ id, data: 'keep' }, 'of what was asked for before')
+      await accounts.removals.failed({ id, data: 'purge' }, 'x'.repeat(5_000))
+      expect((await accounts.removals.list())[0]?.problem).toBe('x'.repeat(1_000))
     })
 
     test('but not the last administrator, also when two remove each other', async () => {
       const [one, other] = [
-        await accounts.createUser(admin),
-        await accounts.createUser({ ...admin, email: 'bob@example.org' }),
+        await accounts.users.create(admin),
+        await accounts.users.create({ ...admin, email: 'bob@example.org' }),
       ]
-      const tries = await Promise.allSettled([one, other].map(({ id }) => accounts.removeUser(id, 'purge')))
+      const tries = await Promise.allSettled([one, other].map(({ id }) => accounts.users.remove(id, 'purge')))
       expect(tries.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
       expect(tries).toContainEqual(
         expect.objectContaining({ reason: expect.objectContaining({ code: 'conflict' }) }),
       )
-      expect(await accounts.listUsers()).toHaveLength(1)
+      expect(await accounts.users.list()).toHaveLength(1)
     })
   })
 
   test('a password that is reset is new, and ends the sign-ins', async () => {
-    const { id } = await accounts.createUser(ann)
-    const cookie = cookieOf(await accounts.signIn(ann, {}))
-    const password = await accounts.resetPassword(id)
-    expect(await accounts.findBySession(cookie)).toBeUndefined()
-    await expect(accounts.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
-    await expect(accounts.signIn({ ...ann, password }, {})).resolves.toBeDefined()
-    await expect(accounts.resetPassword('nobody')).rejects.toMatchObject({ code: 'not_found' })
+    const { id } = await accounts.users.create(ann)
+    const cookie = cookieOf(await accounts.signIns.signIn(ann, {}))
+    const password = await accounts.passwords.reset(id)
+    expect(await accounts.signIns.find(cookie)).toBeUndefined()
+    await expect(accounts.signIns.signIn(ann, {})).rejects.toMatchObject({ code: 'unauthenticated' })
+    await expect(accounts.signIns.signIn({ ...ann, password }, {})).resolves.toBeDefined()
+    await expect(accounts.passwords.reset('nobody')).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test.runIf(name === 'SQLite')('one process at a time has them open', async () => {
@@ -344,48 +345,48 @@ onBoth(({ name, fresh }) => {
 
   describe('API keys', () => {
     test('is shown once, hashed at rest, found by its secret, and gone when deleted', async () => {
-      const user = await accounts.createUser(ann)
-      const key = await accounts.createKey(user.id, 'laptop')
+      const user = await accounts.users.create(ann)
+      const key = await accounts.keys.create(user.id, 'laptop')
       expect(key.key).toMatch(/^sk-sandlot-[0-9a-z]{40}$/)
       expect(key.key.startsWith(key.prefix)).toBe(true)
-      expect(await accounts.findByKey(key.key)).toEqual({
+      expect(await accounts.keys.find(key.key)).toEqual({
         account: user,
         keyId: key.id,
         keyName: 'laptop',
         scopes: ['chat', 'read', 'files', 'exec'],
       })
-      const [listed] = await accounts.listKeys(user.id)
+      const [listed] = await accounts.keys.list(user.id)
       expect(listed).toMatchObject({ id: key.id, name: 'laptop', prefix: key.prefix })
       expect(listed?.lastUsedAt).not.toBeNull()
       expect(JSON.stringify(listed)).not.toContain(key.key)
       const kept = name === 'SQLite' ? await readFile(`${where}-wal`, 'latin1') : ''
       expect(kept).not.toContain(key.key.slice(API_KEY_PREFIX.length + 4))
 
-      expect(await accounts.deleteKey(user.id, key.id)).toBe(true)
-      expect(await accounts.deleteKey(user.id, key.id)).toBe(false)
-      expect(await accounts.findByKey(key.key)).toBeUndefined()
+      expect(await accounts.keys.remove(user.id, key.id)).toBe(true)
+      expect(await accounts.keys.remove(user.id, key.id)).toBe(false)
+      expect(await accounts.keys.find(key.key)).toBeUndefined()
     })
 
     test('another user sees and deletes none of them', async () => {
-      const user = await accounts.createUser(ann)
-      const other = await accounts.createUser({ ...ann, email: 'bob@example.org' })
-      const key = await accounts.createKey(user.id, 'laptop')
-      expect(await accounts.listKeys(other.id)).toEqual([])
-      expect(await accounts.deleteKey(other.id, key.id)).toBe(false)
-      expect(await accounts.findByKey(key.key)).toBeDefined()
+      const user = await accounts.users.create(ann)
+      const other = await accounts.users.create({ ...ann, email: 'bob@example.org' })
+      const key = await accounts.keys.create(user.id, 'laptop')
+      expect(await accounts.keys.list(other.id)).toEqual([])
+      expect(await accounts.keys.remove(other.id, key.id)).toBe(false)
+      expect(await accounts.keys.find(key.key)).toBeDefined()
     })
 
     test('an expired one finds no account, and says so', async () => {
-      const user = await accounts.createUser(ann)
-      const past = await accounts.createKey(user.id, 'old', { scopes: ['read'], expiresAt: Date.now() - 1 })
-      await expect(accounts.findByKey(past.key)).rejects.toMatchObject({ code: 'unauthenticated' })
-      const next = await accounts.createKey(user.id, 'new', { expiresAt: Date.now() + 60_000 })
-      expect(await accounts.findByKey(next.key)).toBeDefined()
+      const user = await accounts.users.create(ann)
+      const past = await accounts.keys.create(user.id, 'old', { scopes: ['read'], expiresAt: Date.now() - 1 })
+      await expect(accounts.keys.find(past.key)).rejects.toMatchObject({ code: 'unauthenticated' })
+      const next = await accounts.keys.create(user.id, 'new', { expiresAt: Date.now() + 60_000 })
+      expect(await accounts.keys.find(next.key)).toBeDefined()
     })
 
     test('an unknown key finds no account', async () => {
-      expect(await accounts.findByKey(`${API_KEY_PREFIX}${'a'.repeat(40)}`)).toBeUndefined()
-      expect(await accounts.findByKey('')).toBeUndefined()
+      expect(await accounts.keys.find(`${API_KEY_PREFIX}${'a'.repeat(40)}`)).toBeUndefined()
+      expect(await accounts.keys.find('')).toBeUndefined()
     })
   })
 })

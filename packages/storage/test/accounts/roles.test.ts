@@ -18,7 +18,7 @@ test('a user of an older version is a member after the migration', async () => {
   await before.close()
 
   const after = await openAccounts(path, OPTIONS)
-  expect(await after.listUsers()).toStrictEqual([
+  expect(await after.users.list()).toStrictEqual([
     { id: 'ann', name: 'Ann', email: 'ann@example.org', role: 'member', teams: [] },
   ])
   await after.close()

@@ -41,7 +41,7 @@ onBoth(({ name, fresh }) => {
     const over = new AbortController()
     const tries = Array.from({ length: 4 }, async () => {
       while (!over.signal.aborted)
-        await there.signIn(ANN, {}).then(
+        await there.signIns.signIn(ANN, {}).then(
           (signedIn) => {
             begun.push(cookieOf(signedIn))
             first.resolve()
@@ -63,40 +63,40 @@ onBoth(({ name, fresh }) => {
   }
 
   async function expectEnded(cookies: readonly string[]): Promise<void> {
-    for (const cookie of cookies) expect(await here.findBySession(cookie)).toBeUndefined()
+    for (const cookie of cookies) expect(await here.signIns.find(cookie)).toBeUndefined()
   }
 
   test('a sign-in at another service while a person changes their password', async () => {
-    await here.createUser(ANN)
-    const asking = await here.signIn(ANN, {})
+    await here.users.create(ANN)
+    const asking = await here.signIns.signIn(ANN, {})
     let after: SignedIn | undefined
     const change = { current: ANN.password, password: NEW }
     await expectEnded(
-      await meanwhile(async () => (after = await here.changePassword(cookieOf(asking), change))),
+      await meanwhile(async () => (after = await here.passwords.change(cookieOf(asking), change))),
     )
-    expect(await there.findBySession(cookieOf(after ?? asking))).toBeDefined()
+    expect(await there.signIns.find(cookieOf(after ?? asking))).toBeDefined()
     expect(await here.signIns.list(asking.account.id)).toHaveLength(1)
   })
 
   test('… while an administrator gives a new one', async () => {
-    const { id } = await here.createUser(ANN)
-    await expectEnded(await meanwhile(() => here.resetPassword(id)))
+    const { id } = await here.users.create(ANN)
+    await expectEnded(await meanwhile(() => here.passwords.reset(id)))
     expect(await here.signIns.list(id)).toEqual([])
   })
 
   test('… while the person is removed', async () => {
-    const { id } = await here.createUser(ANN)
-    await expectEnded(await meanwhile(() => here.removeUser(id, 'keep')))
+    const { id } = await here.users.create(ANN)
+    await expectEnded(await meanwhile(() => here.users.remove(id, 'keep')))
     expect(await here.signIns.list(id)).toEqual([])
   })
 
   async function startSecondFactor(): Promise<{ made: NewSecondFactor; asking: SignedIn }> {
-    const asking = await here.signIn(ANN, {})
+    const asking = await here.signIns.signIn(ANN, {})
     return { made: await here.secondFactor.begin(cookieOf(asking), ANN.password), asking }
   }
 
   test('… while a second factor comes to be asked for', async () => {
-    const { id } = await here.createUser(ANN)
+    const { id } = await here.users.create(ANN)
     const { made, asking } = await startSecondFactor()
     let after: SignedIn | undefined
     await expectEnded(
@@ -109,12 +109,12 @@ onBoth(({ name, fresh }) => {
   })
 
   test('a code of an app counts once, at whichever service and however many ask at once', async () => {
-    await here.createUser(ANN)
+    await here.users.create(ANN)
     const { made, asking } = await startSecondFactor()
     const used = codeOf(made.uri)
     const after = await here.secondFactor.confirm(cookieOf(asking), used)
     const half = async (service: AccountsStore): Promise<string> => {
-      const needed: unknown = await service.signIn(ANN, {}).catch((error: unknown) => error)
+      const needed: unknown = await service.signIns.signIn(ANN, {}).catch((error: unknown) => error)
       if (!(needed instanceof SecondFactorNeeded)) throw new Error('no code was asked for')
       return pairs(needed.setCookies)
     }
@@ -136,44 +136,44 @@ onBoth(({ name, fresh }) => {
   })
 
   test('a sign-in that waits for its code ends with the password that began it', async () => {
-    const { id } = await here.createUser(ANN)
+    const { id } = await here.users.create(ANN)
     const { made, asking } = await startSecondFactor()
     const after = await here.secondFactor.confirm(cookieOf(asking), codeOf(made.uri))
     const half = async (): Promise<string> => {
-      const needed: unknown = await there.signIn(ANN, {}).catch((error: unknown) => error)
+      const needed: unknown = await there.signIns.signIn(ANN, {}).catch((error: unknown) => error)
       if (!(needed instanceof SecondFactorNeeded)) throw new Error('no code was asked for')
       return pairs(needed.setCookies)
     }
     const [code = ''] = made.recoveryCodes
     const waiting = await half()
-    await here.changePassword(cookieOf(after), { current: ANN.password, password: NEW })
+    await here.passwords.change(cookieOf(after), { current: ANN.password, password: NEW })
     await expect(there.secondFactor.finish(waiting, code, {})).rejects.toMatchObject({
       code: 'unauthenticated',
     })
-    await here.resetPassword(id)
+    await here.passwords.reset(id)
     expect(await here.signIns.list(id)).toEqual([])
   })
 
   test('a person’s change of their password does not take back what an administrator gives meanwhile', async () => {
-    const { id } = await here.createUser(ANN)
-    const asking = await here.signIn(ANN, {})
+    const { id } = await here.users.create(ANN)
+    const asking = await here.signIns.signIn(ANN, {})
     const [given, changed] = await Promise.allSettled([
-      here.resetPassword(id),
-      there.changePassword(cookieOf(asking), { current: ANN.password, password: NEW }),
+      here.passwords.reset(id),
+      there.passwords.change(cookieOf(asking), { current: ANN.password, password: NEW }),
     ])
     if (given.status === 'rejected') throw given.reason
     if (changed.status === 'rejected')
       expect(changed.reason).toMatchObject({ code: expect.stringMatching(/forbidden|unauthenticated/) })
-    await expect(here.signIn({ ...ANN, password: given.value }, {})).resolves.toBeDefined()
+    await expect(here.signIns.signIn({ ...ANN, password: given.value }, {})).resolves.toBeDefined()
   })
 
   test('a password by an administrator is one also where the person had none', async () => {
-    const { id } = await here.createUser(ANN)
+    const { id } = await here.users.create(ANN)
     const { db, close } = await openStore<AccountsSchema>(where, 'accounts', accountsMigrations)
     await db.updateTable('auth_account').set({ providerId: 'oidc' }).execute()
     await close()
-    const password = await here.resetPassword(id)
-    await expect(here.signIn({ ...ANN, password }, {})).resolves.toMatchObject({ account: { id } })
+    const password = await here.passwords.reset(id)
+    await expect(here.signIns.signIn({ ...ANN, password }, {})).resolves.toMatchObject({ account: { id } })
     expect(await here.external.links(id)).toMatchObject([{ key: 'oidc' }])
   })
 })

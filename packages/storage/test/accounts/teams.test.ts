@@ -12,7 +12,7 @@ onBoth(({ fresh }) => {
 
   beforeEach(async () => {
     accounts = await openAccounts(await fresh(), OPTIONS)
-    ann = await accounts.createUser({
+    ann = await accounts.users.create({
       name: 'Ann',
       email: 'ann@example.org',
       password: 'correct horse',
@@ -30,7 +30,7 @@ onBoth(({ fresh }) => {
     await expect(accounts.invitations.accept(open.token, bob)).rejects.toMatchObject({ code: 'forbidden' })
     const his = await accounts.invitations.create({ ...invite, email: 'bob@example.org' })
     await accounts.invitations.accept(his.token, bob)
-    expect(await accounts.listUsers()).toMatchObject([{ name: 'Ann' }, { name: 'Bob', teams: ['t_data'] }])
+    expect(await accounts.users.list()).toMatchObject([{ name: 'Ann' }, { name: 'Bob', teams: ['t_data'] }])
   })
 
   describe('teams', () => {
@@ -44,10 +44,10 @@ onBoth(({ fresh }) => {
         members: [{ userId: ann.id, source: 'admin' }],
       })
       expect((await teams.list()).map(({ name }) => name)).toEqual(['Data', 'ops'])
-      expect(await accounts.listUsers()).toMatchObject([{ teams: [data.id] }])
+      expect(await accounts.users.list()).toMatchObject([{ teams: [data.id] }])
       await teams.remove(data.id)
       expect(await teams.list()).toEqual([ops])
-      expect(await accounts.listUsers()).toMatchObject([{ teams: [] }])
+      expect(await accounts.users.list()).toMatchObject([{ teams: [] }])
     })
 
     test('have names that differ by more than case', async () => {
@@ -90,57 +90,57 @@ onBoth(({ fresh }) => {
       await teams.setMember(data.id, ann.id, true)
       expect(await teams.setFromGroups(ann.id, [data.id, ops.id, 't_gone'])).toBe(true)
       expect(await teams.setFromGroups(ann.id, [ops.id, ops.id, data.id])).toBe(false)
-      expect(await accounts.listUsers()).toMatchObject([{ teams: [data.id, ops.id].toSorted() }])
+      expect(await accounts.users.list()).toMatchObject([{ teams: [data.id, ops.id].toSorted() }])
       await expect(teams.setMember(ops.id, ann.id, false)).rejects.toMatchObject({ code: 'conflict' })
       expect(await teams.setFromGroups(ann.id, [web.id])).toBe(true)
-      expect(await accounts.listUsers()).toMatchObject([{ teams: [data.id, web.id].toSorted() }])
+      expect(await accounts.users.list()).toMatchObject([{ teams: [data.id, web.id].toSorted() }])
     })
 
     test('lose a member whose account ends', async () => {
       const { id } = await accounts.teams.create('data')
-      const bob = await accounts.createUser({
+      const bob = await accounts.users.create({
         name: 'Bob',
         email: 'bob@example.org',
         password: 'correct horse',
         role: 'member',
       })
       await accounts.teams.setMember(id, bob.id, true)
-      await accounts.removeUser(bob.id, 'keep')
+      await accounts.users.remove(bob.id, 'keep')
       expect((await accounts.teams.list())[0]?.members).toEqual([])
     })
   })
 
   describe('changing a person', () => {
     test('the last administrator stays one', async () => {
-      await expect(accounts.changePerson(ann.id, { role: 'member' })).rejects.toThrow('last administrator')
-      const bob = await accounts.createUser({
+      await expect(accounts.users.change(ann.id, { role: 'member' })).rejects.toThrow('last administrator')
+      const bob = await accounts.users.create({
         name: 'Bob',
         email: 'bob@example.org',
         password: 'correct horse',
         role: 'member',
       })
-      await accounts.changePerson(bob.id, { role: 'admin' })
+      await accounts.users.change(bob.id, { role: 'admin' })
       const both = await Promise.allSettled([
-        accounts.changePerson(ann.id, { role: 'member' }),
-        accounts.changePerson(bob.id, { role: 'guest' }),
+        accounts.users.change(ann.id, { role: 'member' }),
+        accounts.users.change(bob.id, { role: 'guest' }),
       ])
       expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
     })
 
     test('the second of two administrators who saw the same is refused', async () => {
-      const bob = await accounts.createUser({
+      const bob = await accounts.users.create({
         name: 'Bob',
         email: 'bob@example.org',
         password: 'correct horse',
         role: 'member',
       })
       const was = { role: bob.role, name: bob.name }
-      await accounts.changePerson(bob.id, { role: 'guest', was })
-      await expect(accounts.changePerson(bob.id, { name: 'Robert', was })).rejects.toMatchObject({
+      await accounts.users.change(bob.id, { role: 'guest', was })
+      await expect(accounts.users.change(bob.id, { name: 'Robert', was })).rejects.toMatchObject({
         code: 'conflict',
         message: expect.stringContaining('guest') as string,
       })
-      await expect(accounts.changePerson('nobody', { role: 'admin' })).rejects.toMatchObject({
+      await expect(accounts.users.change('nobody', { role: 'admin' })).rejects.toMatchObject({
         code: 'not_found',
       })
     })

@@ -76,7 +76,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     await store.admin.audit.write({ who: { id: 'ann', name: 'Ann' }, what: 'secret_set' })
     await store.close()
     const accounts = await openAccounts(files().accounts, OPTIONS)
-    await accounts.createUser(ANN)
+    await accounts.users.create(ANN)
     await accounts.audit.write({ who: { id: 'ann', name: 'Ann' }, what: 'secret_set' })
     await accounts.close()
   }
@@ -111,7 +111,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     expect(await store.admin.audit.check()).toMatchObject({ lines: 1, problems: [] })
     await store.close()
     const accounts = await openAccounts(url, OPTIONS)
-    expect(await accounts.signIn(ANN, {})).toMatchObject({ account: { email: ANN.email } })
+    expect(await accounts.signIns.signIn(ANN, {})).toMatchObject({ account: { email: ANN.email } })
     expect(await accounts.audit.check()).toMatchObject({ lines: 1, problems: [] })
     await accounts.close()
     await expect(move(url)).rejects.toMatchObject({ name: 'StorageError', code: 'not_empty' })

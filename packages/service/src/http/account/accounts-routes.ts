@@ -30,7 +30,7 @@ export function accountsHandlers(parts: Parts) {
     getMe: async (c) => c.json(await me(parts, c.var.caller.account)),
     changePassword: (c, body) => changePassword(parts, c, body),
     changeName: (c, body) => changeName(parts, c, body),
-    listKeys: async (c) => c.json({ keys: await accounts.listKeys(c.var.caller.account.id) }),
+    listKeys: async (c) => c.json({ keys: await accounts.keys.list(c.var.caller.account.id) }),
     createKey: (c, body) => createKey(parts, c, body),
     deleteKey: (c) => deleteKey(parts, c, c.req.param('id')),
   } satisfies Partial<Handlers>
@@ -64,7 +64,7 @@ async function me({ agent }: Parts, account: Account): Promise<Me> {
 }
 
 function signIn(parts: Parts, c: Ctx, email: string, password: string): Promise<SignedIn> {
-  return tryIn(parts, c, email, (from) => parts.accounts.signIn({ email, password }, from))
+  return tryIn(parts, c, email, (from) => parts.accounts.signIns.signIn({ email, password }, from))
 }
 
 async function tryIn(
@@ -110,7 +110,7 @@ async function checkLocal(
   { account, setCookies }: SignedIn,
 ): Promise<void> {
   if (config.localSignIn === 'all' || account.role === 'admin') return
-  await accounts.signOut(setCookies.map((cookie) => cookie.slice(0, cookie.indexOf(';'))).join('; '))
+  await accounts.signIns.signOut(setCookies.map((cookie) => cookie.slice(0, cookie.indexOf(';'))).join('; '))
   const names = external.providers.map(({ name }) => name).join(' or ')
   throw new SandlotError(
     'forbidden',
@@ -195,9 +195,9 @@ async function acceptInvitation(parts: Parts, c: Ctx, body: Body<'acceptInvitati
 
 async function signOut({ accounts, external, sockets }: Parts, c: Ctx): Promise<Response> {
   const cookie = c.req.header('cookie') ?? ''
-  const before = await accounts.findBySession(cookie)
+  const before = await accounts.signIns.find(cookie)
   const url = before === undefined ? undefined : await external.endSessionUrl(before.signInId)
-  const { signInId, setCookies } = await accounts.signOut(cookie)
+  const { signInId, setCookies } = await accounts.signIns.signOut(cookie)
   if (signInId !== undefined) sockets.signInEnded(signInId)
   if (before !== undefined)
     await accounts.audit.write({
@@ -218,7 +218,7 @@ async function changePassword(
   const change = await body()
   // A stolen sign-in must not allow guessing the password.
   const after = await limits.signIn({ address: c.var.address, email }, () =>
-    accounts.changePassword(c.req.header('cookie') ?? '', change),
+    accounts.passwords.change(c.req.header('cookie') ?? '', change),
   )
   c.set('caller', { ...after, via: 'sign-in', from: { ...c.var.caller.from, signIn: after.signInId } })
   sockets.signInsEnded(id, { was: caller.signInId, is: after.signInId })
@@ -231,7 +231,7 @@ async function changeName(parts: Parts, c: Ctx, body: Body<'changeName'>): Promi
   const { accounts } = parts
   const { id } = c.var.caller.account
   const change = await body()
-  await accounts.changePerson(id, change, { ...actorOf(c.var.caller), what: 'person_changed' })
+  await accounts.users.change(id, change, { ...actorOf(c.var.caller), what: 'person_changed' })
   await notifyPersonChanged(parts, id)
   return c.body(null, 204)
 }
@@ -243,13 +243,13 @@ async function createKey({ accounts }: Parts, c: Ctx, body: Body<'createKey'>): 
     throw new SandlotError('forbidden', 'Only an administrator can make a key with the scope “admin”.')
   const expiresAt = expiresInDays === undefined ? null : Date.now() + expiresInDays * DAY_MS
   const line = { ...actorOf(c.var.caller), what: 'key_made' } as const
-  return c.json(await accounts.createKey(account.id, name, { scopes, expiresAt }, line), 201)
+  return c.json(await accounts.keys.create(account.id, name, { scopes, expiresAt }, line), 201)
 }
 
 async function deleteKey({ accounts, sockets }: Parts, c: Ctx, id: string): Promise<Response> {
   const { account } = c.var.caller
-  const name = (await accounts.listKeys(account.id)).find((key) => key.id === id)?.name
-  if (!(await accounts.deleteKey(account.id, id))) {
+  const name = (await accounts.keys.list(account.id)).find((key) => key.id === id)?.name
+  if (!(await accounts.keys.remove(account.id, id))) {
     throw new SandlotError('not_found', 'You have no such key.')
   }
   await accounts.audit.write({ ...actorOf(c.var.caller), what: 'key_deleted', whom: { id, name } })

@@ -24,7 +24,7 @@ export function directoryHandlers(parts: Parts) {
       const read = asked.safeParse(c.req.query())
       if (!read.success) throw new SandlotError('bad_request', problemsOf(read.error))
       const query = read.data.query.toLowerCase()
-      const [users, teams] = await Promise.all([accounts.listUsers(), accounts.teams.list()])
+      const [users, teams] = await Promise.all([accounts.users.list(), accounts.teams.list()])
       const others = users.filter(({ id }) => id !== account.id)
       const namesakes = new Set(
         others

@@ -73,13 +73,13 @@ async function deleteAccount(
     if (given === undefined || given === '')
       throw new SandlotError('forbidden', 'Type your password as well.')
     // A stolen sign-in must not allow guessing it.
-    await limits.signIn({ address: c.var.address, email }, () => accounts.checkPassword(id, given))
+    await limits.signIn({ address: c.var.address, email }, () => accounts.passwords.check(id, given))
   }
   const line = { ...actorOf(caller), what: 'person_removed' } as const
   await removals.remove(id, 'purge', line)
   log.info({ user: id }, 'removed their own account')
   c.set('caller', { ...caller, setCookies: [] })
-  for (const ended of (await accounts.signOut(c.req.header('cookie') ?? '')).setCookies)
+  for (const ended of (await accounts.signIns.signOut(c.req.header('cookie') ?? '')).setCookies)
     c.header('set-cookie', ended, { append: true })
   return c.body(null, 204)
 }
@@ -94,7 +94,7 @@ async function factsOf({ accounts }: Parts, userId: string): Promise<Record<stri
     secondFactor: await accounts.secondFactor.isOn(userId),
     providers: await accounts.external.links(userId),
     signIns: await accounts.signIns.list(userId),
-    keys: await accounts.listKeys(userId),
+    keys: await accounts.keys.list(userId),
     notices: (await accounts.notifications.recipient(userId))?.choice,
   }
 }

@@ -18,7 +18,7 @@ export function resetHandlers(parts: Parts) {
   const { accounts, config, limits, log, sendMail, sockets } = parts
 
   const sendLink = async (email: string, from: AuditFrom): Promise<void> => {
-    const begun = await accounts.passwordResets.begin(email)
+    const begun = await accounts.passwords.beginReset(email)
     if (begun === undefined || (config.localSignIn === 'admins' && begun.account.role !== 'admin')) return
     const { account, token } = begun
     await sendMail?.({
@@ -53,7 +53,7 @@ export function resetHandlers(parts: Parts) {
     finishReset: async (c, body) => {
       const { token, password } = await body()
       await limits.beginSignIn(c.var.address)
-      const account = await accounts.passwordResets.finish(token, password)
+      const account = await accounts.passwords.finishReset(token, password)
       sockets.signInsEnded(account.id)
       const from = { address: c.var.address }
       const { id, name } = account

@@ -222,7 +222,7 @@ async function continueSignedIn(
 async function checkPassword(parts: Parts, c: Ctx, password: string | undefined): Promise<void> {
   const { account } = c.var.caller
   if (password === undefined) throw new SandlotError('forbidden', 'Give your password to link a provider.')
-  await limited(parts, c, account.email, () => parts.accounts.checkPassword(account.id, password))
+  await limited(parts, c, account.email, () => parts.accounts.passwords.check(account.id, password))
 }
 
 /** In the order in which they are tried: an earlier one also names later ones. */

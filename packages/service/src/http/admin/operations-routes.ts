@@ -23,7 +23,7 @@ export function operationsHandlers(parts: Parts) {
     listTools: async (c) =>
       c.json(mergeToolStats(await agent.each(EXT.toolStats, { user: agentUserOf(c.var.caller) }))),
     listSandboxes: async (c) => {
-      const [seen, users] = await Promise.all([askSandboxes(c, { do: 'list' }), accounts.listUsers()])
+      const [seen, users] = await Promise.all([askSandboxes(c, { do: 'list' }), accounts.users.list()])
       const view = agentSandboxes.parse(seen)
       const people = new Map(users.map(({ id, name, email }) => [id, { name, email }]))
       const sandboxes = view.sandboxes.map((one) => ({ ...one, ...people.get(one.userId) }))

@@ -10,16 +10,16 @@ import type { Handlers } from '../actions.ts'
 export function peopleHandlers(parts: Parts) {
   const { accounts, sockets, log } = parts
   const whoIs = async (id: string) => {
-    const found = (await accounts.listUsers()).find((user) => user.id === id)
+    const found = (await accounts.users.list()).find((user) => user.id === id)
     return found === undefined ? { id } : userOf(found)
   }
   return {
     listUsers: async (c) => {
-      const [users, removed] = await Promise.all([accounts.listUsers(), accounts.removals()])
+      const [users, removed] = await Promise.all([accounts.users.list(), accounts.removals.list()])
       return c.json({ users, removed } satisfies UserList)
     },
     addUser: async (c, body) => {
-      const made = await accounts.createUser(await body())
+      const made = await accounts.users.create(await body())
       await accounts.audit.write({
         ...actorOf(c.var.caller),
         what: 'person_added',
@@ -31,7 +31,7 @@ export function peopleHandlers(parts: Parts) {
     },
     resetUserPassword: async (c) => {
       const id = c.req.param('id')
-      const password = await accounts.resetPassword(id)
+      const password = await accounts.passwords.reset(id)
       sockets.signInsEnded(id)
       await accounts.audit.write({ ...actorOf(c.var.caller), what: 'password_reset', whom: await whoIs(id) })
       log.info({ user: id, by: c.var.caller.account.id }, 'set a new password')
@@ -39,7 +39,7 @@ export function peopleHandlers(parts: Parts) {
     },
     removeSecondFactor: async (c) => {
       const id = c.req.param('id')
-      const users = await accounts.listUsers()
+      const users = await accounts.users.list()
       if (!users.some((user) => user.id === id))
         throw new SandlotError('not_found', 'There is no such person.')
       await accounts.secondFactor.remove(id)
@@ -77,7 +77,7 @@ async function removePerson(parts: Parts, c: Ctx, id: string): Promise<Response>
  * nothing is changed. Throws `bad_request`, `not_found`, `agent_unavailable`.
  */
 async function handOverChats({ accounts, agent }: Parts, userId: string, handOver: string): Promise<void> {
-  const users = await accounts.listUsers()
+  const users = await accounts.users.list()
   if (!users.some(({ id }) => id === userId)) throw new SandlotError('not_found', 'There is no such person.')
   const heir = users.find(({ id }) => id === handOver)
   if (heir === undefined || heir.id === userId)

@@ -116,7 +116,7 @@ async function setMember(
 export function personHandlers(parts: Parts) {
   const { accounts, log } = parts
   const find = async (id: string): Promise<Account> => {
-    const found = (await accounts.listUsers()).find((user) => user.id === id)
+    const found = (await accounts.users.list()).find((user) => user.id === id)
     if (found === undefined) throw new SandlotError('not_found', 'There is no such person.')
     return found
   }
@@ -131,7 +131,7 @@ export function personHandlers(parts: Parts) {
           `Another administrator has changed this account: it is ${before.name}’s, with the role ${before.role}.`,
           before,
         )
-      const account = await accounts.changePerson(
+      const account = await accounts.users.change(
         id,
         { ...change, was: before },
         { ...actorOf(c.var.caller), what: 'person_changed' },

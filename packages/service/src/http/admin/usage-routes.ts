@@ -165,7 +165,7 @@ async function namesOf({ accounts }: Parts, by: UsageGroup): Promise<(id: string
     return (id) => ({ id, name: id === null ? 'No team' : (teams.get(id) ?? 'A team that is gone') })
   }
   if (by === 'person') {
-    const [users, removed] = await Promise.all([accounts.listUsers(), accounts.removals()])
+    const [users, removed] = await Promise.all([accounts.users.list(), accounts.removals.list()])
     const people = new Map([...removed, ...users].map((person) => [person.id, person]))
     return (id) => {
       const { name, email } = people.get(id ?? '') ?? { name: 'A person who is gone', email: undefined }

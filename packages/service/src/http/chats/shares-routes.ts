@@ -72,7 +72,7 @@ async function checkTarget(c: Ctx, { accounts }: Parts, { kind, targetId }: NewS
   }
   if (targetId === c.var.caller.account.id)
     throw new SandlotError('bad_request', 'This chat is yours already: share it with another person.')
-  const [users, removed] = await Promise.all([accounts.listUsers(), accounts.removals()])
+  const [users, removed] = await Promise.all([accounts.users.list(), accounts.removals.list()])
   if (users.some(({ id }) => id === targetId)) return
   throw removed.some(({ id }) => id === targetId)
     ? new SandlotError('not_found', 'This person was removed from this Sandlot.')
@@ -80,7 +80,7 @@ async function checkTarget(c: Ctx, { accounts }: Parts, { kind, targetId }: NewS
 }
 
 async function withNames({ accounts }: Parts, shares: readonly Share[]): Promise<ShareList> {
-  const [users, teams] = await Promise.all([accounts.listUsers(), accounts.teams.list()])
+  const [users, teams] = await Promise.all([accounts.users.list(), accounts.teams.list()])
   const names = {
     person: new Map(users.map(({ id, name }) => [id, name])),
     team: new Map(teams.map(({ id, name }) => [id, name])),
