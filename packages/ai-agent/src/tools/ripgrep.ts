@@ -3,6 +3,7 @@
  * the script is ours, the rest are its arguments.
  */
 import { ToolError } from './tool-error.ts'
+import { spellingsOf } from './name-forms.ts'
 import { saidPath } from './quoted-path.ts'
 import { WORKSPACE } from './workspace-path.ts'
 import { HIDDEN_CLASSES } from '@sandlot/shared/base/quoted-path'
@@ -134,8 +135,8 @@ const PAGED_SEARCH = paged(`rg --null "\${@:7}" -- "$at"`, `perl -e "$2" lines "
  * overrule them.
  */
 const PAGED_FILES = paged(
-  `rg --files --null "--glob=$7" "\${@:8}" -- "$at"`,
-  `perl -e "$2" files "\${@:3:4}" <(rg --files --null "\${@:8}" -- "$at" 2>/dev/null)`,
+  `rg --files --null "--glob=$7" "--glob=$8" "--glob=$9" "\${@:10}" -- "$at"`,
+  `perl -e "$2" files "\${@:3:4}" <(rg --files --null "\${@:10}" -- "$at" 2>/dev/null)`,
 )
 
 /** The command that runs ripgrep with `args` on `path` and shows one page of what it finds. */
@@ -159,7 +160,8 @@ export function pagedFiles(
   page: CalledPage,
   room: PageRoom,
 ): string[] {
-  return ['bash', '-c', PAGED_FILES, 'files', path || '.', PAGER, ...pageArgs(page, room), glob, ...args]
+  const globs = spellingsOf(glob)
+  return ['bash', '-c', PAGED_FILES, 'files', path || '.', PAGER, ...pageArgs(page, room), ...globs, ...args]
 }
 
 function pageArgs({ path, offset, limit }: CalledPage, room: PageRoom): string[] {

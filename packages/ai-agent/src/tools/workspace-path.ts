@@ -6,6 +6,7 @@ import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
 import type { ToolLocation } from '@sandlot/shared/chat/call'
 import { ToolError } from './tool-error.ts'
 import { acquireSandbox } from './sandbox-command/sandboxed-tool-executor.ts'
+import { storedSpelling } from './name-forms.ts'
 import type { CallContext, Tool, ToolTitle, ToolUpdate } from './tool.ts'
 
 export const WORKSPACE = '/workspace'
@@ -25,7 +26,7 @@ export function workspacePath(path: string, roots: readonly string[] = [WORKSPAC
     throw new ToolError('invalid_arguments', `The path is longer than ${MAX_PATH_BYTES} bytes.`)
   }
   // Neither is special inside the sandbox, but they mean a place outside of it.
-  if (path.startsWith('~') || /^[A-Za-z]:[\\/]/.test(path)) throw outside(path)
+  if (isElsewhere(path)) throw outside(path)
   const root = roots.find((root) => path === root || path.startsWith(`${root}/`))
   if (path.startsWith('/') && root === undefined) throw outside(path)
   const relative = root === undefined ? path : `./${path.slice(root.length)}`
@@ -86,7 +87,8 @@ export async function* openWorkspace(
   // Commands of a backend without containers see the workspace under another name, and models
   // repeat what they see.
   const named = workspacePath(path, [WORKSPACE, sandbox.workspace])
-  return { sandbox, files: sandbox.files.withoutLinks, path: ctx.judged?.paths?.get(path)?.path ?? named }
+  const place = ctx.judged?.paths?.get(path)?.path ?? (await storedSpelling(sandbox.files, named))
+  return { sandbox, files: sandbox.files.withoutLinks, path: place }
 }
 
 /** The folder in which a chat with this `cwd` works; undefined: the workspace itself. */
@@ -127,5 +129,10 @@ export function inFolder<T extends Tool>(tool: T, folder: string): T {
 
 /** Neither absolute nor in a home directory or on a drive, which are refused as they are. */
 function isRelative(path: string): boolean {
-  return !path.startsWith('/') && !path.startsWith('~') && !/^[A-Za-z]:[\\/]/.test(path)
+  return !path.startsWith('/') && !isElsewhere(path)
+}
+
+/** In a home directory or on a drive. `~$report.docx` is a name. */
+function isElsewhere(path: string): boolean {
+  return /^~(?:[A-Za-z_][\w-]*)?(?:\/|$)|^[A-Za-z]:[\\/]/.test(path)
 }

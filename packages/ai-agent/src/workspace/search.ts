@@ -62,7 +62,7 @@ export class FileSearch {
   /** The best `most` entries. Without a query the ones that were changed last. */
   async find(userId: string, files: SandboxFiles, query: string, most: number): Promise<FilesFound> {
     const { entries, more } = await this.#names(userId, files)
-    const wanted = query.toLowerCase().replaceAll(/\s+/g, '')
+    const wanted = query.normalize().toLowerCase().replaceAll(/\s+/g, '')
     const best = new Best(most)
     for (const [index, entry] of entries.entries()) {
       // A large workspace must not hold the process.
@@ -157,7 +157,7 @@ function isAside(path: string): boolean {
 
 /** The quality of a path's match, 0 for none: the letters in their order, better in one piece. */
 function fitness(path: string, wanted: string): number {
-  const all = path.toLowerCase()
+  const all = path.normalize().toLowerCase()
   const name = all.slice(all.lastIndexOf('/') + 1)
   const penalty = isAside(path) ? 0.5 : 1
   if (name === wanted) return 100 * penalty

@@ -379,3 +379,27 @@ test('what becomes of a workspace that is stopped under an upload is said, and t
   expect(await piece('two', 4, false)).toMatchObject({ size: 7 })
   expect(directoryList.parse(await ask({ do: 'list', path: '' })).entries).toMatchObject([{ name: 'a' }])
 })
+
+test('names that mean another place elsewhere, or look the same, are opened, moved and removed', async () => {
+  const { ask, sandbox } = await open()
+  const { files } = await sandbox()
+  const [composed, decomposed] = ['\u00E4.txt', 'a\u0308.txt']
+  for (const name of ['a\\b.txt', '~$c.docx', '..\\d', decomposed]) {
+    const named = name.normalize()
+    await files.write(name, Buffer.from('x'))
+    expect(filePiece.parse(await ask({ do: 'read', path: named, offset: 0 }))).toMatchObject({ size: 1 })
+    await ask({ do: 'move', path: named, to: `moved ${name}` })
+    const removed = fileRemoved.parse(await ask({ do: 'remove', path: `moved ${named}`, forever: false }))
+    expect(fileRestored.parse(await ask({ do: 'restore', id: removed.id }))).toEqual({
+      path: `moved ${name}`,
+    })
+    await ask({ do: 'remove', path: `moved ${named}`, forever: true })
+  }
+  await files.mkdir('~')
+  await ask({ do: 'remove', path: '~', forever: true })
+  await files.write(decomposed, Buffer.from('x'))
+  await expect(ask({ do: 'mkdir', path: composed })).rejects.toThrow('already')
+  expect(filesFound.parse(await ask({ do: 'search', query: composed, most: 5 })).entries).toHaveLength(1)
+  await ask({ do: 'move', path: decomposed, to: composed })
+  expect((await files.list('')).map(({ path }) => path)).toContain(composed)
+})

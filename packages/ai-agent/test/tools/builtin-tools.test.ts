@@ -29,6 +29,8 @@ describe('paths', () => {
     '..\\..\\x',
     'C:\\x',
     '/workspacex/y',
+    '~',
+    '~/x',
   ]
   const impossible = ['a\0b', 'x/'.repeat(2600), 'y'.repeat(300), 'bad\ud800']
 
@@ -63,6 +65,12 @@ describe('paths', () => {
     },
   )
 
+  test('what a command has made can be read, whatever it means elsewhere', async () => {
+    await batch.call('run_shell_command', { command: String.raw`echo 1 > 'a\b.txt'; echo 2 > '~$c.docx'` })
+    expect(text(await batch.call('read_file', { path: 'a\\b.txt' }))).toBe('1\t1')
+    expect(text(await batch.call('read_file', { path: '~$c.docx' }))).toBe('1\t2')
+  })
+
   test('the path that a command shows is inside too', async () => {
     await put('a.txt', 'here\n')
     const pwd = text(await batch.call('run_shell_command', { command: 'pwd' }))
@@ -77,6 +85,41 @@ describe('paths', () => {
       expect(text(outcome)).not.toContain('root:')
     }
     expect((await batch.call('write_file', { path: 'folder/x', content: '' })).status).toBe('failed')
+  })
+})
+
+describe('names that look the same', () => {
+  const [composed, decomposed] = ['Absch\u00E4tzung.txt', 'Abscha\u0308tzung.txt']
+  const names = async () => (await sandbox.files.list('u\u0308')).map(({ path }) => path)
+  const path = `\u00FC/${composed}`
+
+  test('are one name to the file tools', async () => {
+    await put(`u\u0308/${decomposed}`, 'one\n')
+    expect(text(await batch.call('read_file', { path }))).toBe('1\tone')
+    expect((await batch.call('edit_file', { path, old_text: 'one', new_text: 'two' })).status).toBe(
+      'completed',
+    )
+    expect((await batch.call('write_file', { path, content: 'three' })).status).toBe('completed')
+    expect(await content(`u\u0308/${decomposed}`)).toBe('three')
+    expect(text(await batch.call('list_directory', { path: '\u00FC' }))).toContain(decomposed)
+    expect(await names()).toEqual([`u\u0308/${decomposed}`])
+  })
+
+  test('are two files where there are two', async () => {
+    await put(`u\u0308/${decomposed}`, 'one')
+    await put(`u\u0308/${composed}`, 'two')
+    expect(text(await batch.call('read_file', { path }))).toBe('1\ttwo')
+    expect((await batch.call('write_file', { path: '\u00FC/\u00E9', content: 'new' })).status).toBe(
+      'completed',
+    )
+    expect(await names()).toContain('u\u0308/\u00E9')
+  })
+
+  test.skipIf(!hasRipgrep)('are found by either', async () => {
+    await put(decomposed, 'word')
+    for (const pattern of [composed, decomposed])
+      expect(text(await batch.call('glob', { pattern }))).toContain(decomposed)
+    expect(text(await batch.call('search_text', { pattern: 'word', glob: composed }))).toContain(decomposed)
   })
 })
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { DIRECTORY_ALIASES, FILE_ALIASES, withAliases } from '../argument-aliases.ts'
 import { defineTool, textArg } from '../tool.ts'
 import { pageRoom } from '../output/line-page.ts'
+import { spellingsOf } from '../name-forms.ts'
 import { SEARCH_FLAGS, pagedSearch, searchOutcome } from '../ripgrep.ts'
 import { saidPath } from '../quoted-path.ts'
 import { SandboxedToolExecutor } from '../sandbox-command/sandboxed-tool-executor.ts'
@@ -71,7 +72,7 @@ export const searchText = defineTool({
       ...(args.ignore_case ? ['--ignore-case'] : []),
       ...(args.context === 0 ? [] : [`--context=${args.context}`]),
       ...(args.include_ignored ? ['--no-ignore'] : []),
-      ...(args.glob === undefined ? [] : [`--glob=${args.glob}`]),
+      ...(args.glob === undefined ? [] : spellingsOf(args.glob).map((glob) => `--glob=${glob}`)),
       ...SEARCH_FLAGS,
       `--regexp=${args.pattern}`,
     ]

@@ -1,0 +1,49 @@
+/**
+ * Spellings of one name in Unicode: macOS decomposes letters with accents (NFD), models and people
+ * write them composed (NFC). They look the same, so a name that differs in nothing else is meant.
+ */
+import { SandboxError } from '@sandlot/sandbox/errors'
+import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
+
+const OTHER_THAN_ASCII = /[^\0-\x7F]/
+
+/** `path` as it is in the workspace: names that are not there become the one that looks the same. */
+export async function storedSpelling(files: SandboxFiles, path: string): Promise<string> {
+  if (!OTHER_THAN_ASCII.test(path) || (await exists(files, path))) return path
+  let place = ''
+  for (const name of path.split('/')) {
+    const written = place === '' ? name : `${place}/${name}`
+    place = (await exists(files, written)) ? written : ((await lookalike(files, place, name)) ?? written)
+  }
+  return place
+}
+
+/** As it is, composed and decomposed. */
+export function spellingsOf(glob: string): [string, string, string] {
+  return [glob, glob.normalize('NFC'), glob.normalize('NFD')]
+}
+
+/** Undefined: there is none, or there are several. */
+async function lookalike(files: SandboxFiles, folder: string, name: string): Promise<string | undefined> {
+  if (!OTHER_THAN_ASCII.test(name)) return undefined
+  const entries = (await unlessRefused(files.list(folder))) ?? []
+  const composed = name.normalize('NFC')
+  const [only, ...others] = entries.filter(
+    ({ path }) => path.slice(path.lastIndexOf('/') + 1).normalize('NFC') === composed,
+  )
+  return others.length > 0 ? undefined : only?.path
+}
+
+async function exists(files: SandboxFiles, path: string): Promise<boolean> {
+  return (await unlessRefused(files.stat(path))) !== undefined
+}
+
+/** The use of the path reports why it is refused. */
+async function unlessRefused<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof SandboxError) return undefined
+    throw error
+  }
+}
