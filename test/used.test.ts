@@ -25,6 +25,7 @@ const RULES = {
     'packages/sandbox/src/controller/sandboxes.ts': PROGRAM,
     'packages/sandbox/src/controller/file-ledger.ts': PROGRAM,
     'packages/sandbox/src/sandbox.ts': PROGRAM,
+    'packages/sandbox/src/files.ts': PROGRAM,
     'packages/sandbox/src/backend.ts': PROGRAM,
     'packages/sandbox/src/errors.ts': PROGRAM,
     'packages/sandbox/src/sbxd/collect.ts': PROGRAM,

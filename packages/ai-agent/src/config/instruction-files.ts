@@ -3,7 +3,8 @@
  * root down to the chat's folder. Their last texts are stored, for a sandbox that does not run.
  */
 import { SandboxError, type SandboxErrorCode } from '@sandlot/sandbox/errors'
-import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { SandboxFiles } from '@sandlot/sandbox/files'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { orTimeout } from '@sandlot/shared/async/or-timeout'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { parseJson } from '@sandlot/shared/base/json'

@@ -1,7 +1,7 @@
 /** Regular text files of the workspace, for the tools that read and edit them. */
 import { nearest } from '@sandlot/shared/config/names'
 import { SandboxError } from '@sandlot/sandbox/errors'
-import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { FileStat, SandboxFiles } from '@sandlot/sandbox/files'
 import { ToolError } from './tool-error.ts'
 import { grouped } from './output/truncate-output.ts'
 import { saidPath } from './quoted-path.ts'

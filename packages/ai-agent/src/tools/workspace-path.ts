@@ -2,7 +2,8 @@
  * Paths as models write them → paths below the workspace. Pure: decided before anything is opened.
  */
 import { posix } from 'node:path'
-import type { Sandbox, SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { SandboxFiles } from '@sandlot/sandbox/files'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { ToolLocation } from '@sandlot/shared/chat/call'
 import { ToolError } from './tool-error.ts'
 import { acquireSandbox } from './sandbox-command/sandboxed-tool-executor.ts'

@@ -3,7 +3,8 @@
  * first call that may change something, and at the prompt's end.
  */
 import { SandboxError } from '@sandlot/sandbox/errors'
-import type { FileChange as SeenChange, Sandbox, WorkspaceSnapshot } from '@sandlot/sandbox/sandbox'
+import type { FileChange as SeenChange, WorkspaceSnapshot } from '@sandlot/sandbox/files'
+import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import type { FileChange, FilesChanged, PromptDiffs } from '@sandlot/shared/chat/file-changes'
 import { messageOf } from '@sandlot/shared/base/errors'

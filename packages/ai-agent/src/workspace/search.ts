@@ -1,6 +1,6 @@
 /** Files of a workspace by name. */
 import { SandboxError } from '@sandlot/sandbox/errors'
-import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { FileStat, SandboxFiles } from '@sandlot/sandbox/files'
 import { pauseWhenDue } from '@sandlot/shared/node/time-slices'
 import type { FilesFound } from '@sandlot/shared/workspace/files'
 import { LRUCache } from 'lru-cache'

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { SandboxError } from '@sandlot/sandbox/errors'
-import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { SandboxFiles } from '@sandlot/sandbox/files'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { MAX_TRASHED, TRASH, TRASH_DAYS, type TrashList } from '@sandlot/shared/workspace/files'
 

@@ -1,5 +1,5 @@
 /** Files that people upload, in pieces that come with one request each. */
-import type { FileWriter } from '@sandlot/sandbox/sandbox'
+import type { FileWriter } from '@sandlot/sandbox/files'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { SandlotError } from '@sandlot/shared/base/errors'
 

@@ -1,4 +1,4 @@
-import type { FileStat, SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { FileStat, SandboxFiles } from '@sandlot/sandbox/files'
 import { afterEach, expect, test, vi } from 'vitest'
 import { FileSearch } from '../../src/workspace/search.ts'
 import { collected } from '../support/collect-garbage.ts'

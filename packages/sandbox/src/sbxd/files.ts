@@ -10,7 +10,7 @@ import type {
   SandboxFiles,
   WorkspaceChanges,
   WorkspaceSnapshot,
-} from '../sandbox.ts'
+} from '../files.ts'
 import { fileError } from './errno.ts'
 import type { Link, Reply } from './link.ts'
 import { DirectoryWatches } from './watch.ts'

@@ -3,7 +3,7 @@
  * paths.
  */
 import { SandboxError } from '@sandlot/sandbox/errors'
-import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { SandboxFiles } from '@sandlot/sandbox/files'
 import { EXT } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Rule } from '@sandlot/shared/chat/rules'

@@ -1,4 +1,4 @@
-import type { FileStat } from '@sandlot/sandbox/sandbox'
+import type { FileStat } from '@sandlot/sandbox/files'
 import { z } from 'zod'
 import { DIRECTORY_ALIASES, withAliases } from '../argument-aliases.ts'
 import { ToolError } from '../tool-error.ts'

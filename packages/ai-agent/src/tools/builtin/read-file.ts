@@ -1,5 +1,5 @@
 import { MAX_IMAGE_BYTES } from '@sandlot/shared/chat/images'
-import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { SandboxFiles } from '@sandlot/sandbox/files'
 import { z } from 'zod'
 import { FILE_ALIASES, withAliases } from '../argument-aliases.ts'
 import { ToolError } from '../tool-error.ts'

@@ -1,4 +1,4 @@
-import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { SandboxFiles } from '@sandlot/sandbox/files'
 import { z } from 'zod'
 import { FILE_ALIASES, withAliases } from '../argument-aliases.ts'
 import { ToolError } from '../tool-error.ts'
