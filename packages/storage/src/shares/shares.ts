@@ -60,8 +60,8 @@ export interface ShareReads {
   /** The same for several chats, by their ids; chats without shares are missing. */
   ofAll(sessionIds: readonly string[]): Promise<ReadonlyMap<string, Share[]>>
   snapshotsOf(sessionId: string): Promise<Snapshot[]>
-  /** By the secret of its link, including expired ones. */
-  snapshot(id: string): Promise<Snapshot | undefined>
+  /** By the secret of its link, including expired ones. `title`: of the chat when it was made. */
+  snapshot(id: string): Promise<(Snapshot & { title: string | null }) | undefined>
 }
 
 export interface ShareRows extends ShareReads {
@@ -114,7 +114,7 @@ export function shareReads(db: Kysely<SessionsSchema>): ShareReads {
     },
     async snapshot(id) {
       const row = await db.selectFrom('snapshots').selectAll().where('id', '=', id).executeTakeFirst()
-      return row === undefined ? undefined : toSnapshot(row)
+      return row === undefined ? undefined : { ...toSnapshot(row), title: row.title }
     },
   }
 }
@@ -219,15 +219,16 @@ async function addSnapshot(
       throw new SandlotError('conflict', `A chat has at most ${MOST_PER_CHAT} snapshots. Remove one.`)
     await trx
       .insertInto('snapshots')
-      .values({
+      .values((query) => ({
         id,
         session_id: sessionId,
         up_to: upTo,
+        title: query.selectFrom('sessions').select('title').where('id', '=', sessionId),
         outputs: outputs ? 1 : 0,
         created_at: createdAt,
         created_by: by,
         expires_at: expiresAt,
-      })
+      }))
       .execute()
   })
 }
@@ -269,6 +270,10 @@ function toShare(row: Selectable<SessionsSchema['shares']>): Share {
 function toSnapshot(row: Selectable<SessionsSchema['snapshots']>): Snapshot {
   const { id, session_id: sessionId, up_to: upTo, created_at: createdAt, expires_at: expiresAt } = row
   return { id, sessionId, upTo, outputs: row.outputs === 1, createdAt, expiresAt }
+}
+
+export async function addSnapshotTitles({ schema }: Kysely<unknown>): Promise<void> {
+  await schema.alterTable('snapshots').addColumn('title', 'text').execute()
 }
 
 export async function addShares({ schema }: Kysely<unknown>): Promise<void> {

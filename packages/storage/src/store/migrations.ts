@@ -18,7 +18,7 @@ import { addSearch } from '../search/word-index.ts'
 import { addRuleEnds, addRules } from '../sessions/rules.ts'
 import { addChatMarks, addEnds } from '../shares/chats.ts'
 import { addNotifications } from '../shares/notifications.ts'
-import { addShares } from '../shares/shares.ts'
+import { addShares, addSnapshotTitles } from '../shares/shares.ts'
 import { addPromptQueue } from '../usage/prompt-queue.ts'
 import { addCachedOf, addUsageSums, addUsageOwners } from '../usage/usage-sums.ts'
 import { addRunTeams, addRuns, addUsageCalls, addUsageCost } from '../usage/usage.ts'
@@ -59,6 +59,7 @@ export const sessionsMigrations: Migrations = {
   '049_instruction_files': addInstructionFiles,
   '050_usage_cached_of': addCachedOf,
   '051_model_asking': addModelAsking,
+  '052_snapshot_titles': addSnapshotTitles,
 }
 
 async function addReplicasAndChanges(db: Kysely<unknown>): Promise<void> {

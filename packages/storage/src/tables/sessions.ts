@@ -270,6 +270,8 @@ interface SnapshotsTable {
   id: string
   session_id: string
   up_to: number
+  /** The title at that time; null: none, or stored by an earlier version. */
+  title: Generated<string | null>
   /** 1: includes outputs of calls. */
   outputs: number
   created_at: number

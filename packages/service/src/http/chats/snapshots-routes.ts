@@ -8,7 +8,6 @@ import { isOutcome, seqOf } from '@sandlot/shared/chat/events'
 import type { Snapshot } from '@sandlot/shared/chat/shares'
 import type { SnapshotView } from '@sandlot/shared/chat/shares-api'
 import type { SessionReader } from '@sandlot/storage/sessions/store'
-import type { SessionRow } from '@sandlot/storage/tables/records'
 import { z } from 'zod'
 import { authorsOf } from '../../auth/agent-user.ts'
 import { eventOfSnapshot, withSnapshotAddresses } from '../../chat/snapshot-events.ts'
@@ -26,7 +25,7 @@ const page = z.object({ after: z.coerce.number().int().nonnegative().default(0) 
 export function snapshotsHandlers(parts: Parts) {
   const { accounts, sessions } = parts
   /** Throws `not_found`, the same for one that has expired, was revoked, or never was. */
-  const find = async (id: string): Promise<{ snapshot: Snapshot; row: SessionRow }> => {
+  const find = async (id: string) => {
     const reader = await sessions.reader()
     const snapshot = await reader.shares.snapshot(id)
     const row = snapshot === undefined ? undefined : await reader.sessions.get(snapshot.sessionId)
@@ -49,7 +48,7 @@ export function snapshotsHandlers(parts: Parts) {
       const seq = last === undefined ? after : (seqOf(last) ?? after)
       const { upTo, outputs, createdAt, expiresAt } = snapshot
       return c.json({
-        title: row.title,
+        title: snapshot.title ?? row.title,
         owner: (await authorsOf(accounts)).get(row.userId) ?? { id: row.userId, name: '' },
         upTo,
         outputs,

@@ -239,6 +239,13 @@ describe('a snapshot', () => {
     expect((await fetch(`${harness.service.url}/api/snapshots/${link}`)).status).toBe(401)
   })
 
+  test('keeps the title that the chat had', async () => {
+    const link = await made({})
+    await harness.agent.store.append('plan', [LOG[2] as SessionEvent], { title: 'Layoffs in May' })
+    expect(await view(bob, link)).toMatchObject({ title: 'The plan' })
+    expect(await view(bob, await made({}))).toMatchObject({ title: 'Layoffs in May' })
+  })
+
   test('with outputs has those of calls that had ended, at its own address', async () => {
     const link = await made({ outputs: true })
     const { events } = await view(bob, link)
