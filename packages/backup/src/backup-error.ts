@@ -16,6 +16,8 @@ type BackupProblem =
   | 'not_empty'
   /** Sandlot is running, or another backup or restore. */
   | 'running'
+  /** Sandlot stopped during the backup. */
+  | 'stopped'
   /** There is nothing to back up. */
   | 'no_deployment'
   | 'no_space'

@@ -177,7 +177,7 @@ async function scheduled(config: Config): Promise<undefined> {
 function checkNotStopped(signal: AbortSignal): void {
   if (!signal.aborted) return
   throw new BackupError(
-    'failed',
+    'stopped',
     'Sandlot stopped during the backup.',
     'No action needed: the backup is made later.',
   )

@@ -13,6 +13,7 @@ import {
   nextBackup,
 } from '@sandlot/shared/admin/backup-status'
 import { type MadeBackup, backupsIn } from './backup.ts'
+import { BackupError } from './backup-error.ts'
 import type { Restored } from './restore.ts'
 
 /** The clock may jump, and another backup may be made on demand. */
@@ -28,7 +29,7 @@ interface BackupRecord {
 
 /**
  * Makes a backup, and records the result in the data folder: one without some workspaces as made
- * and as failed. Rejects as `make` does.
+ * and as failed; one that was refused or stopped not at all. Rejects as `make` does.
  */
 export async function recorded(record: BackupRecord, make: () => Promise<MadeBackup>): Promise<MadeBackup> {
   const { data, by } = record
@@ -40,10 +41,18 @@ export async function recorded(record: BackupRecord, make: () => Promise<MadeBac
     else write(record, { last, failed: { at: tried.at, message } }, { ...tried, did: 'fail', message })
     return last
   } catch (error) {
+    if (isRefused(error, by)) throw error
     const failed = { at: tried.at, message: messageOf(error) }
     write(record, { last: readStatus(data).last, failed }, { ...failed, by, did: 'fail' })
     throw error
   }
+}
+
+/** True if nothing is wrong with backups: a person corrects the command, or the next one follows. */
+function isRefused(error: unknown, by: BackupTry['by']): boolean {
+  if (!(error instanceof BackupError)) return false
+  const { code } = error
+  return code === 'running' || code === 'stopped' || (code === 'no_passphrase' && by === 'operator')
 }
 
 /** Says what a backup was made without; undefined where it has everything. */

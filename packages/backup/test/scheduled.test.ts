@@ -4,9 +4,12 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { lockFile } from '@sandlot/storage/database/lock'
 import { backupStatus } from '@sandlot/shared/admin/backup-status'
 import { beforeEach, expect, test } from 'vitest'
 import { LOCAL_PROCESS, nodeEnvironment } from '../../../test/config.ts'
+import { BackupError } from '../src/backup-error.ts'
+import { recorded } from '../src/schedule.ts'
 import { DEPLOYMENT, makeDeployment } from './support/deployment.ts'
 import { testFolder } from '../../../test/folders.ts'
 
@@ -85,6 +88,27 @@ test('for a schedule of others one is made, the newest are kept, and the exit co
   const failed = start('once', {})
   expect(await failed.line).toMatchObject({ did: 'nothing', code: 'no_passphrase' })
   expect(await failed.ended).toEqual([3, null])
+})
+
+test('one that is refused or stopped leaves the record as it was', async () => {
+  const last = { at: '2020-01-01T00:00:00.000Z', file: '/x', bytes: 1, workspaces: 0 }
+  writeFileSync(join(data, 'backup-status.json'), JSON.stringify({ last }))
+  const refused = async (settings: Record<string, string>): Promise<unknown> => {
+    const { line, ended } = start('backup', settings)
+    expect(await ended).toEqual([3, null])
+    expect(status()).toEqual({ last })
+    return (await line)['code']
+  }
+  expect(await refused({})).toBe('no_passphrase')
+  mkdirSync(join(data, 'run'), { recursive: true })
+  const lock = lockFile(join(data, 'run', 'backup.lock'))
+  expect(await refused({ SANDLOT_BACKUP_PASSPHRASE: 'correct horse battery' })).toBe('running')
+  lock?.release()
+  const stopped = new BackupError('stopped', 'Sandlot stopped during the backup.', '')
+  const settings = { folder: join(data, 'backups'), keep: 2, everyMs: null, inContainer: false }
+  const record = { data, by: 'schedule', settings, deployment: DEPLOYMENT } as const
+  await expect(recorded(record, () => Promise.reject(stopped))).rejects.toBe(stopped)
+  expect(status()).toEqual({ last })
 })
 
 test('without a passphrase none is made, and the record says so', async () => {
