@@ -13,25 +13,33 @@ import { useAttempt } from '../../lib/use-attempt.ts'
 /** Milliseconds between two questions; the service itself looks as often. */
 const RENEW_MS = 30_000
 
-export function AlertsPart() {
-  const [view, setView] = useState<AlertsView | null>(null)
-  const [tested, setTested] = useState<AlertTest | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  const [unread, setUnread] = useState<string | null>(null)
+interface Alerts {
+  view: AlertsView | null
+  /** The reason why they could not be loaded. */
+  unread: string | null
+}
+
+export function useAlerts(): Alerts {
+  const [alerts, setAlerts] = useState<Alerts>({ view: null, unread: null })
   useEffect(() => {
     const read = async () => {
       if (document.visibilityState !== 'visible') return
       try {
-        setView(await call(alertsView, 'GET', '/api/admin/alerts'))
-        setUnread(null)
+        setAlerts({ view: await call(alertsView, 'GET', '/api/admin/alerts'), unread: null })
       } catch (error) {
-        setUnread(messageOf(error))
+        setAlerts(({ view }) => ({ view, unread: messageOf(error) }))
       }
     }
     void read()
     const timer = setInterval(() => void read(), RENEW_MS)
     return () => clearInterval(timer)
   }, [])
+  return alerts
+}
+
+export function AlertsPart({ view, unread }: Alerts) {
+  const [tested, setTested] = useState<AlertTest | null>(null)
+  const { busy, problem, attempt } = useAttempt()
   const goesSomewhere = view !== null && (view.email.length > 0 || view.webhook !== null)
   return (
     <Part title="Alerts" text="Sent when something fails here, and when it is well again.">

@@ -2,11 +2,10 @@
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { queueText } from '@sandlot/shared/chat/queue-wait'
 import { type Overview, overview, type RunningPrompt } from '@sandlot/shared/admin/overview'
-import { CircleAlert, CircleCheck } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { cn } from '../../lib/cn.ts'
-import { formatCount, formatDuration } from '../../lib/format.ts'
+import { formatDuration } from '../../lib/format.ts'
 import { useNow } from '../../lib/use-now.ts'
 import { call } from '../../net/http.ts'
 import { Alert } from '../../ui/alert.tsx'
@@ -17,8 +16,9 @@ import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Part } from '../part.tsx'
 import { useAttempt } from '../../lib/use-attempt.ts'
-import { AlertsPart } from './alerts.tsx'
+import { AlertsPart, useAlerts } from './alerts.tsx'
 import { ChecksPart } from './checks.tsx'
+import { Health } from './health.tsx'
 
 /** Milliseconds from one answer to the next question. */
 const RENEW_MS = 3_000
@@ -34,6 +34,7 @@ function stopPrompt(promptId: string): Promise<Overview> {
 
 export function OverviewSection() {
   const { view, problem, renew } = useOverview()
+  const alerts = useAlerts()
   const [doomed, setDoomed] = useState<RunningPrompt | null>(null)
   const { busy, problem: unstopped, attempt } = useAttempt()
   if (view === null)
@@ -49,9 +50,9 @@ export function OverviewSection() {
     <div className="flex flex-col gap-10">
       {problem !== null && <Alert>{`This is how it was a moment ago. ${problem}`}</Alert>}
       <Numbers view={view} />
-      <Health health={view.health} />
+      <Health health={view.health} alerts={alerts.view?.raised.length ?? 0} />
       <ChecksPart />
-      <AlertsPart />
+      <AlertsPart {...alerts} />
       <Part
         title="Prompts"
         text="What runs and what waits for its turn. What it is about is its people’s own."
@@ -158,60 +159,6 @@ function Figure(props: { name: string; value: number | string | undefined; of?: 
         )}
       </dd>
     </div>
-  )
-}
-
-// ── Health
-
-const PARTS: Readonly<Record<string, string>> = {
-  accounts: 'Accounts',
-  sessions: 'Chats, as the page reads them',
-  agent: 'Agent',
-  agents: 'Agents',
-  service: 'Service',
-  store: 'Chats, as the agent writes them',
-  model: 'Model',
-  'model-key': 'Key of the model',
-  provider: 'Provider of the model',
-  disk: 'Disk',
-  backup: 'Backup',
-  tools: 'Tools',
-  sandbox: 'Sandboxes',
-  'sandbox-full': 'Larger sandbox image',
-  'sign-in': 'Sign-in',
-}
-
-function capital(sentence: string): string {
-  return sentence.charAt(0).toUpperCase() + sentence.slice(1)
-}
-
-function Health({ health }: { health: Overview['health'] }) {
-  const bad = health.reasons.filter(({ ok }) => !ok).length
-  const text = !health.ready
-    ? 'Sandlot is not ready: messages cannot be answered now.'
-    : bad === 0
-      ? 'Everything works.'
-      : `Chat works; ${formatCount(bad, 'thing does', 'things do')} not.`
-  return (
-    <Part title="Health" text={text}>
-      <ul aria-label="Health" className="divide-y divide-line rounded-lg border border-line">
-        {health.reasons.map(({ part, ok, message }, place) => (
-          // Several may be of one part, and they keep their order.
-          // oxlint-disable-next-line react/no-array-index-key
-          <li key={`${part} ${place}`} className="flex items-start gap-2.5 px-3 py-2 text-sm">
-            {ok ? (
-              <CircleCheck className="mt-0.5 size-4 shrink-0 text-well" aria-label="Well:" />
-            ) : (
-              <CircleAlert className="mt-0.5 size-4 shrink-0 text-failed" aria-label="Not well:" />
-            )}
-            <div className="min-w-0 flex-1 sm:flex sm:gap-3">
-              <span className="block font-medium sm:w-56 sm:shrink-0">{PARTS[part] ?? part}</span>
-              <span className="block min-w-0 text-muted [overflow-wrap:anywhere]">{capital(message)}</span>
-            </div>
-          </li>
-        ))}
-      </ul>
-    </Part>
   )
 }
 
