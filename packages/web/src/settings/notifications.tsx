@@ -55,13 +55,13 @@ export function Notifications() {
   return (
     <>
       {problem !== null && <Alert>{problem}</Alert>}
-      <Part title="While Sandlot is open">
+      <Part title="While Sandlot is open" text="Shown by this browser. They name the chat.">
         <NotificationSwitch />
         <SoundSwitch />
       </Part>
       <Part
-        title="While you are away"
-        text="When no page of yours is in view. They name the chat, never what is in it."
+        title="While you’re away"
+        text="Sent when Sandlot isn’t in view anywhere. They name the tool or the person, never the chat’s name or content."
       >
         <ThisBrowser
           state={device}
