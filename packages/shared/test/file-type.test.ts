@@ -15,6 +15,18 @@ test.each([
   ['a photograph that browsers do not show', '\0\0\0\x18ftypheic', 'image/heic'],
   ['text that begins like a bitmap', 'BMW, Audi, Opel', 'text/plain; charset=utf-8'],
   ['nothing', '', 'text/plain; charset=utf-8'],
+  ['a PDF behind a mark', '\xEF\xBB\xBF%PDF-1.4\n1 0 obj\n', 'application/pdf'],
+  ['a PDF behind a line break', '\r\n%PDF-1.7\n%\xE2\xE3\xCF\xD3', 'application/pdf'],
+  ['an archive that has a PDF', `a.pdf${'\0'.repeat(507)}%PDF-1.7`, 'application/octet-stream'],
+  ['a text about PDF', '%PDF-1.7 is the first line', 'text/plain; charset=utf-8'],
+  ['a text about sounds', 'ID3 tags explained\n', 'text/plain; charset=utf-8'],
+  ['a text about streams', 'OggS, fLaC', 'text/plain; charset=utf-8'],
+  ['a text about films', 'The ftyp box', 'text/plain; charset=utf-8'],
+  ['a text about pictures', 'GIF89a is a format', 'text/plain; charset=utf-8'],
+  ['text of Windows', 'gr\xF6\xDFe', 'text/plain; charset=windows-1252'],
+  ['text in UTF-16', '\xFF\xFEg\0\xF6\0', 'text/plain; charset=utf-16le'],
+  ['a drawing in UTF-16', `\xFF\xFE${[...'<svg>'].join('\0')}\0`, 'image/svg+xml'],
+  ['a text with a broken character', 'gr\xC3\xB6\xC3\x9Fe \xC3', 'text/plain; charset=utf-8'],
   ['a program', '\x7FELF\x02\x01\x01\0', 'application/octet-stream'],
 ])('%s is told by its bytes', (_, beginning, type) => {
   expect(fileTypeOf(bytes(beginning))).toBe(type)

@@ -1,4 +1,5 @@
 /** Regular text files of the workspace, for the tools that read and edit them. */
+import { type DecodedText, decodeText, encodingOf } from '@sandlot/shared/workspace/text-encoding'
 import { nearest } from '@sandlot/shared/config/names'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import type { FileStat, SandboxFiles } from '@sandlot/sandbox/files'
@@ -54,8 +55,7 @@ async function namesIn(files: SandboxFiles, folder: string): Promise<string[]> {
 export function binaryKind(beginning: Uint8Array): string | undefined {
   const starts = (...bytes: number[]): boolean => bytes.every((byte, index) => beginning[index] === byte)
   for (const [kind, bytes] of SIGNATURES) if (starts(...bytes)) return kind
-  if (starts(0xff, 0xfe) || starts(0xfe, 0xff)) return 'UTF-16 text'
-  return beginning.subarray(0, 8192).includes(0) ? 'binary data' : undefined
+  return encodingOf(beginning.subarray(0, 8192), true) === undefined ? 'binary data' : undefined
 }
 
 const SIGNATURES: readonly (readonly [string, readonly number[]])[] = [
@@ -77,15 +77,13 @@ const SIGNATURES: readonly (readonly [string, readonly number[]])[] = [
 export function binaryFailure(path: string, kind: string, size: number, how: string): ToolError {
   return new ToolError(
     'tool_error',
-    `${saidPath(path)} is ${kind} of ${grouped(size)} bytes, not UTF-8 text. ${how}`,
+    `${saidPath(path)} is ${kind} of ${grouped(size)} bytes, not text. ${how}`,
   )
 }
 
-/** The whole file as text, byte for byte: a BOM stays. Undefined when it is not valid UTF-8. */
-export function decodeExactly(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-  } catch {
-    return undefined
-  }
+/** The whole file as text, from which its bytes can be made again. Undefined: there is none. */
+export function decodeExactly(bytes: Uint8Array): DecodedText | undefined {
+  if (binaryKind(bytes) !== undefined) return undefined
+  const read = decodeText(bytes)
+  return read?.doubt === 'damaged' ? undefined : read
 }

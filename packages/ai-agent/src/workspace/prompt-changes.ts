@@ -13,7 +13,7 @@ import { lineDiff } from '@sandlot/shared/transcript/line-diff'
 import type { Log } from '../log.ts'
 import { diffContent } from '../tools/file-diff.ts'
 import { contentHash } from '../tools/known-files.ts'
-import { binaryKind, decodeExactly } from '../tools/workspace-files.ts'
+import { decodeExactly } from '../tools/workspace-files.ts'
 import { WORKSPACE } from '../tools/workspace-path.ts'
 import { type GitBefore, gitBefore } from './git-before.ts'
 
@@ -171,7 +171,7 @@ async function readText({ files }: Sandbox, path: string): Promise<string | unde
 }
 
 function textOf(bytes: Uint8Array | undefined): string | undefined {
-  return bytes === undefined || binaryKind(bytes) !== undefined ? undefined : decodeExactly(bytes)
+  return bytes === undefined ? undefined : decodeExactly(bytes)?.text
 }
 
 /**

@@ -285,8 +285,34 @@ describe('edit_file', () => {
     await put('a.txt', '\uFEFFone\r\ntwo\r\nthree\r\n')
     expect((await edit('one\ntwo', '1\n2')).status).toBe('completed')
     expect(await content('a.txt')).toBe('\uFEFF1\r\n2\r\nthree\r\n')
-    await put('a.txt', Buffer.from([0x61, 0xe9, 0x62]))
-    expect(text(await edit('a', 'b'))).toContain('not UTF-8 text')
+  })
+
+  test.each([
+    ['UTF-16', Buffer.from('\uFEFFgröße\r\n', 'utf16le'), Buffer.from('\uFEFFgröße\r\n尺\r\n', 'utf16le')],
+    ['Windows-1252', Buffer.from('größe\r\n', 'latin1'), undefined],
+  ])('%s stays, or what it cannot hold is refused', async (name, before, after) => {
+    await put('a.txt', before)
+    expect(text(await batch.call('read_file', { path: 'a.txt' }))).toMatch(
+      new RegExp(`^1\\tgröße\n\\[The file is .*${name}.* Its lines end with CR LF\\.]$`),
+    )
+    expect((await edit('größe', 'größe')).status).toBe('failed')
+    expect((await edit('größe', 'größe\n尺')).status).toBe(after === undefined ? 'failed' : 'completed')
+    expect(Buffer.from(await sandbox.files.read('a.txt'))).toEqual(after ?? before)
+    expect((await edit('größe', 'Größe')).status).toBe('completed')
+    expect((await sandbox.files.read('a.txt')).includes(0xf6)).toBe(true)
+  })
+
+  test('bytes of no known encoding are shown as lost, and neither edited nor written over', async () => {
+    const bytes = Buffer.from('gr\xC3\xB6\xC3\x9Fe \xFF\n', 'latin1')
+    await put('a.txt', bytes)
+    expect(text(await batch.call('read_file', { path: 'a.txt' }))).toBe(
+      '1\tgröße \uFFFD\n[Some bytes are not UTF-8 and are shown as \uFFFD.]',
+    )
+    expect(text(await edit('größe', 'x'))).toContain('no encoding that is known')
+    expect(text(await batch.call('write_file', { path: 'a.txt', content: 'x \uFFFD\n' }))).toContain(
+      'lose them',
+    )
+    expect(Buffer.from(await sandbox.files.read('a.txt'))).toEqual(bytes)
   })
 
   test.each([

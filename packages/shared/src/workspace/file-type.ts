@@ -1,10 +1,10 @@
 /** Media types of files by their bytes; names are ignored. */
 import { imageTypeOf } from '../chat/images.ts'
+import { decoderOf, encodingOf, isPlainText } from './text-encoding.ts'
 
 /** Leading bytes that are inspected. */
 export const LOOKED_AT = 8192
 
-const PLAIN_TEXT = 'text/plain; charset=utf-8'
 const BYTES = 'application/octet-stream'
 
 /**
@@ -12,7 +12,6 @@ const BYTES = 'application/octet-stream'
  * bytes in Latin-1, the type, and other required text.
  */
 const BINARY: readonly (readonly [at: number, mark: string, type: string, names?: string])[] = [
-  [0, '%PDF-', 'application/pdf'],
   [4, 'ftypavif', 'image/avif'],
   [4, 'ftypavis', 'image/avif'],
   [4, 'ftyphei', 'image/heic'],
@@ -36,17 +35,31 @@ const BINARY: readonly (readonly [at: number, mark: string, type: string, names?
 
 const SVG = /^\uFEFF?\s*(?:<\?xml[^>]*>\s*)?(?:<!--[^]*?-->\s*)*(?:<!DOCTYPE svg[^]*?>\s*)?<svg[\s>]/i
 
+/** Readers look for it in the first 1,024 bytes. */
+const PDF = /^[^\0]{0,1023}?%PDF-/
+/** A PDF may have no byte that is not ASCII; a text about PDFs goes on in words. */
+const PDF_IN_ASCII = /^[^\0]{0,1023}?%PDF-\d\.\d\s*(?:%|\d+ \d+ obj\b|$)/
+
+/** `beginning` of more bytes than `LOOKED_AT`, or the whole file. */
 export function fileTypeOf(beginning: Uint8Array): string {
-  const image = imageTypeOf(beginning)
-  if (image !== undefined) return image
   const looked = beginning.subarray(0, LOOKED_AT)
-  const latin = Array.from(looked.subarray(0, 1024), (byte) => String.fromCharCode(byte)).join('')
+  const latin = Array.from(looked.subarray(0, 2048), (byte) => String.fromCharCode(byte)).join('')
+  const cut = beginning.length >= LOOKED_AT
+  const isText = isPlainText(looked, cut)
+  if ((isText ? PDF_IN_ASCII : PDF).test(latin)) return 'application/pdf'
+  const binary = isText ? undefined : binaryTypeOf(looked, latin)
+  if (binary !== undefined) return binary
+  const found = encodingOf(looked, cut)
+  if (found === undefined) return BYTES
+  const text = decoderOf(found.encoding).decode(looked, { stream: true })
+  return SVG.test(text) ? 'image/svg+xml' : `text/plain; charset=${found.encoding}`
+}
+
+function binaryTypeOf(looked: Uint8Array, latin: string): string | undefined {
   const binary = BINARY.find(
     ([at, mark, , names]) => latin.startsWith(mark, at) && (names === undefined || latin.includes(names)),
   )
-  if (binary !== undefined) return binary[2]
-  if (looked.includes(0)) return BYTES
-  return SVG.test(new TextDecoder().decode(looked)) ? 'image/svg+xml' : PLAIN_TEXT
+  return imageTypeOf(looked) ?? binary?.[2]
 }
 
 /** Shown by the preview, but downloaded at its own address: a tab would run it as a document. */

@@ -1,4 +1,5 @@
 import type { FileStat, SandboxFiles } from '@sandlot/sandbox/files'
+import { type DecodedText, encodeText } from '@sandlot/shared/workspace/text-encoding'
 import { z } from 'zod'
 import { FILE_ALIASES, withAliases } from '../argument-aliases.ts'
 import { ToolError } from '../tool-error.ts'
@@ -74,11 +75,16 @@ export const editFile = defineTool({
     const where = saidPath(path)
     const shown = shownPath(path)
     const before = await statFile(files, path)
-    const { text: content, hash } = await readContent(files, path, before)
+    const { text: content, encoding, hash } = await readContent(files, path, before)
     const seen = knownHash(ctx.events(), shown)
     if (seen !== undefined && seen !== hash) return conflict(path, hash, placesOf(content, edits))
     const { text, replaced } = applyEdits(content, edits, where)
-    const bytes = Buffer.from(text)
+    const bytes = encodeText(text, encoding)
+    if (bytes === undefined)
+      throw new ToolError(
+        'tool_error',
+        `${where} is ${encoding}, which does not have all characters of new_text. Convert it to UTF-8 first, for example with iconv.`,
+      )
 
     yield { type: 'started', attempt: { n: 1, boot: sandbox.bootId } }
     ctx.signal.throwIfAborted()
@@ -142,7 +148,7 @@ async function readContent(
   files: SandboxFiles,
   path: string,
   { size }: FileStat,
-): Promise<{ text: string; hash: string }> {
+): Promise<DecodedText & { hash: string }> {
   if (size > MAX_BYTES) {
     throw new ToolError(
       'tool_error',
@@ -150,13 +156,12 @@ async function readContent(
     )
   }
   const bytes = await files.read(path)
-  const text = decodeExactly(bytes)
-  const kind =
-    binaryKind(bytes) ?? (text === undefined ? 'text in another encoding, or binary data,' : undefined)
-  if (text === undefined || kind !== undefined) {
-    throw binaryFailure(path, kind ?? 'binary data', size, 'Change it with run_shell_command.')
+  const read = decodeExactly(bytes)
+  if (read === undefined) {
+    const kind = binaryKind(bytes) ?? 'text in no encoding that is known here, or binary data,'
+    throw binaryFailure(path, kind, size, 'Change it with run_shell_command.')
   }
-  return { text, hash: contentHash(bytes) }
+  return { ...read, hash: contentHash(bytes) }
 }
 
 async function refuseIfChanged(files: SandboxFiles, path: string, before: FileStat): Promise<void> {

@@ -1,5 +1,11 @@
 import { MAX_IMAGE_BYTES } from '@sandlot/shared/chat/images'
 import type { SandboxFiles } from '@sandlot/sandbox/files'
+import {
+  encodingNote,
+  encodingOf,
+  type FoundEncoding,
+  type TextEncoding,
+} from '@sandlot/shared/workspace/text-encoding'
 import { z } from 'zod'
 import { FILE_ALIASES, withAliases } from '../argument-aliases.ts'
 import { ToolError } from '../tool-error.ts'
@@ -83,9 +89,13 @@ export const readFile = defineTool({
         ? files.read(path, { offset, length: RANGE_BYTES })
         : Promise.resolve(whole.subarray(offset, offset + RANGE_BYTES))
     const room = pageRoom(ctx.output.limits)
-    const lines = linesFrom(read, path, whole?.length ?? size, room.lineChars, ctx.signal)
+    const beginning = whole ?? (await read(0))
+    const found = textEncoding(beginning, whole === undefined, path, size)
+    const lines = linesFrom(read, path, whole?.length ?? size, found.encoding, room.lineChars, ctx.signal)
     const page = await readPage(lines, args.offset, args.limit, room)
-    const text = pageText(page, args.offset, path, size)
+    const isLossy = whole === undefined && page.lines.some((line) => line.includes('\uFFFD'))
+    const note = encodingNote(isLossy ? { ...found, doubt: 'damaged' } : found)
+    const text = pageText(page, args.offset, path, size, note)
     return {
       status: 'completed',
       forModel: text,
@@ -132,15 +142,25 @@ function imageOutcome(path: string, bytes: Buffer | undefined): ToolOutcome | un
   }
 }
 
-/** The lines of the file, read in ranges. @throws ToolError when it is not text. */
+/** @throws ToolError when it is not text. */
+function textEncoding(beginning: Uint8Array, cut: boolean, path: string, size: number): FoundEncoding {
+  const kind = binaryKind(beginning)
+  const found = kind === undefined ? encodingOf(beginning, cut) : undefined
+  if (found !== undefined) return found
+  const how = 'Look at it with run_shell_command, for example file or xxd.'
+  throw binaryFailure(path, kind ?? 'binary data', size, how)
+}
+
+/** The lines of the file, read in ranges. A byte order mark is left out. */
 async function* linesFrom(
   read: (offset: number) => Promise<Uint8Array>,
   path: string,
   size: number,
+  encoding: TextEncoding,
   lineChars: number,
   signal: AbortSignal,
 ): AsyncGenerator<CutLine> {
-  const decoder = new TextDecoder()
+  const decoder = new TextDecoder(encoding)
   const cutter = createLineCutter(lineChars)
   for (let offset = 0; offset < size;) {
     if (offset >= MAX_SCAN_BYTES) {
@@ -152,12 +172,6 @@ async function* linesFrom(
     }
     signal.throwIfAborted()
     const bytes = await read(offset)
-    if (offset === 0) {
-      const kind = binaryKind(bytes)
-      if (kind !== undefined) {
-        throw binaryFailure(path, kind, size, 'Look at it with run_shell_command, for example file or xxd.')
-      }
-    }
     if (bytes.length === 0) break
     offset += bytes.length
     yield* cutter.push(decoder.decode(bytes, { stream: true }))
@@ -167,7 +181,13 @@ async function* linesFrom(
   if (rest !== undefined) yield rest
 }
 
-function pageText(page: Page, from: number, path: string, size: number): string {
+function pageText(
+  page: Page,
+  from: number,
+  path: string,
+  size: number,
+  encoding: string | undefined,
+): string {
   const { lines, next, total } = page
   if (total === 0) return `${saidPath(path)} is empty.`
   if (lines.length === 0 && next === undefined) {
@@ -177,6 +197,7 @@ function pageText(page: Page, from: number, path: string, size: number): string 
     )
   }
   const notes = [
+    ...(encoding === undefined ? [] : [encoding]),
     ...(page.crlf ? ['Its lines end with CR LF.'] : []),
     ...(next === undefined
       ? []

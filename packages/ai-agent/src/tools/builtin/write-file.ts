@@ -7,7 +7,7 @@ import { diffContent } from '../file-diff.ts'
 import { contentHash, contentHashSchema } from '../known-files.ts'
 import { pathArg, saidPath } from '../quoted-path.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
-import { binaryKind, decodeExactly, statIfExists } from '../workspace-files.ts'
+import { decodeExactly, statIfExists } from '../workspace-files.ts'
 
 const input = z.strictObject({
   path: z
@@ -44,6 +44,11 @@ export const writeFile = defineTool({
     if (path === '') throw new ToolError('invalid_arguments', `${WORKSPACE} is a directory.`)
     const bytes = Buffer.from(args.content.toWellFormed())
     const old = await oldContent(files, path)
+    if (old.existed && !old.readable && args.content.includes('\uFFFD'))
+      throw new ToolError(
+        'tool_error',
+        `${saidPath(path)} has bytes that are no UTF-8, which reading shows as \uFFFD. Writing that would lose them: change the file with run_shell_command.`,
+      )
     // No `attempt`: a write that a restart interrupted is simply made again, with the same result.
     yield { type: 'started' }
     ctx.signal.throwIfAborted()
@@ -77,6 +82,6 @@ async function oldContent(
   }
   if (stat.size > MAX_OLD_BYTES) return { existed: true, readable: false }
   const bytes = await files.read(path)
-  const text = binaryKind(bytes) === undefined ? decodeExactly(bytes) : undefined
+  const text = decodeExactly(bytes)?.text
   return text === undefined ? { existed: true, readable: false } : { existed: true, readable: true, text }
 }
