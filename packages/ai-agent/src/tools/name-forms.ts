@@ -7,7 +7,7 @@ import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
 
 const OTHER_THAN_ASCII = /[^\0-\x7F]/
 
-/** `path` as it is in the workspace: names that are not there become the one that looks the same. */
+/** `path` as the workspace has it: a name that is not there becomes the one that looks the same. */
 export async function storedSpelling(files: SandboxFiles, path: string): Promise<string> {
   if (!OTHER_THAN_ASCII.test(path) || (await exists(files, path))) return path
   let place = ''
@@ -18,7 +18,7 @@ export async function storedSpelling(files: SandboxFiles, path: string): Promise
   return place
 }
 
-/** As it is, composed and decomposed. */
+/** Returns the text itself, composed and decomposed. */
 export function spellingsOf(glob: string): [string, string, string] {
   return [glob, glob.normalize('NFC'), glob.normalize('NFD')]
 }

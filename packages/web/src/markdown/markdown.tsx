@@ -49,6 +49,10 @@ const Diagram = lazy(() => import('./diagram.tsx'))
 const Folder = createContext('')
 export const MarkdownFolder = Folder.Provider
 
+/** Pictures that the text brings along: addresses of data by the address in the text. */
+const Attached = createContext<ReadonlyMap<string, string>>(new Map())
+export const AttachedPictures = Attached.Provider
+
 function InlineCode(props: { children?: ReactNode }) {
   const math = mathInCode(textOf(props.children))
   if (math !== undefined)
@@ -153,6 +157,8 @@ function Link(props: { href: string | undefined; children: ReactNode }) {
 
 function Picture(props: { src: string | undefined; alt: string }) {
   const folder = useContext(Folder)
+  const attached = useContext(Attached).get(props.src ?? '')
+  if (attached !== undefined) return <img src={attached} alt={props.alt} className="max-w-full" />
   const path = workspacePath(props.src, folder)
   if (path !== undefined) return <WorkspaceImage path={path} alt={props.alt} />
   const safe = safeHref(props.src)

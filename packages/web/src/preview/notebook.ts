@@ -23,6 +23,7 @@ const notebook = z.object({
     z.object({
       cell_type: z.enum(['code', 'markdown', 'raw']),
       source: text.catch(''),
+      attachments: z.record(z.string(), bundle).catch({}),
       execution_count: z.number().nullish().catch(null),
       outputs: z.array(z.unknown()).catch([]),
     }),
@@ -36,7 +37,8 @@ export type Output =
   | { type: 'unknown'; what: string }
 
 export type Cell =
-  | { type: 'markdown'; text: string }
+  /** `pictures`: attached ones, by their addresses in the text. */
+  | { type: 'markdown'; text: string; pictures: ReadonlyMap<string, string> }
   | { type: 'raw'; text: string }
   | { type: 'code'; text: string; count: number | null; outputs: Output[] }
 
@@ -52,15 +54,51 @@ export function readNotebook(json: unknown): Notebook {
   const { cells, metadata } = parsed.data
   return {
     language: metadata.language_info?.name ?? 'python',
-    cells: cells.map(({ cell_type: type, source, execution_count: count, outputs }): Cell =>
-      type === 'code'
-        ? { type, text: source, count: count ?? null, outputs: outputs.map(outputOf) }
-        : { type, text: source },
-    ),
+    cells: cells.map(({ cell_type: type, source, execution_count: count, outputs, attachments }): Cell => {
+      if (type === 'code')
+        return { type, text: source, count: count ?? null, outputs: outputs.flatMap(shownOf) }
+      return type === 'raw' ? { type, text: source } : withPictures(source, attachments)
+    }),
   }
 }
 
+/** Relative addresses, because the text keeps only those and addresses of the web. */
+const ATTACHED = 'attachment/'
+
+function withPictures(source: string, attachments: Record<string, Record<string, unknown>>): Cell {
+  const pictures = new Map(
+    Object.entries(attachments).flatMap(([name, data]) => {
+      const src = imageIn(data)
+      return src === undefined ? [] : [[ATTACHED + encodeURI(name), src] as const]
+    }),
+  )
+  return { type: 'markdown', text: source.replaceAll(/(?<=\]\(\s*<?)attachment:/g, ATTACHED), pictures }
+}
+
+/** Elements that show something only where scripts run, or other pages are loaded. */
+const ACTIVE = /<(script|iframe|frame|object|embed|canvas)\b[^>]*>(?:[^]*?<\/\1\s*>)?/gi
+
+/** An output, and a word about what is left out of it. */
+function shownOf(raw: unknown): Output[] {
+  const one = outputOf(raw)
+  if (one.type !== 'html') return [one]
+  const still = one.text.replaceAll(ACTIVE, '')
+  if (still === one.text) return [one]
+  const left: Output = { type: 'unknown', what: 'a part of the output that needs scripts or other pages' }
+  const isEmpty = still.replaceAll(/<style\b[^]*?<\/style\s*>|<(?!img|svg)[^>]*>|\s/gi, '') === ''
+  return isEmpty ? [left] : [one, left]
+}
+
 const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const
+
+/** The address of the data of a picture; undefined: there is none. */
+function imageIn(data: Record<string, unknown>): string | undefined {
+  for (const type of IMAGES) {
+    const base64 = text.safeParse(data[type]).data?.replaceAll(/\s/g, '')
+    if (base64 !== undefined && /^[A-Za-z0-9+/]+=*$/.test(base64)) return `data:${type};base64,${base64}`
+  }
+  return undefined
+}
 
 /** The richest form that is shown without running anything. */
 function outputOf(raw: unknown): Output {
@@ -74,11 +112,8 @@ function outputOf(raw: unknown): Output {
       failed: true,
     }
   const has = (type: string) => text.safeParse(one.data[type]).data
-  for (const type of IMAGES) {
-    const base64 = has(type)?.replaceAll(/\s/g, '')
-    if (base64 !== undefined && /^[A-Za-z0-9+/]+=*$/.test(base64))
-      return { type: 'image', src: `data:${type};base64,${base64}` }
-  }
+  const src = imageIn(one.data)
+  if (src !== undefined) return { type: 'image', src }
   const svg = has('image/svg+xml')
   if (svg !== undefined) return { type: 'drawing', text: svg }
   const html = has('text/html')

@@ -5,16 +5,13 @@ import { Info } from 'lucide-react'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { Spinner } from '../ui/spinner.tsx'
-import { type FileHead, readText } from './source.ts'
+import { type FileHead, type FileText, readText } from './source.ts'
 
 export interface ViewProps {
   file: FileHead
 }
 
-type ReadText =
-  | { state: 'reading' }
-  | { state: 'read'; text: string; more: boolean }
-  | { state: 'failed'; why: string }
+type ReadText = { state: 'reading' } | ({ state: 'read' } & FileText) | { state: 'failed'; why: string }
 
 const READING: ReadText = { state: 'reading' }
 
@@ -50,6 +47,11 @@ export function Note(props: { children: ReactNode }) {
       <span className="min-w-0">{props.children}</span>
     </p>
   )
+}
+
+/** A note about the encoding, where there is something to say. */
+export function EncodingNote({ note }: { note: string | undefined }) {
+  return note === undefined ? null : <Note>{note}</Note>
 }
 
 /** In the place of a view. */

@@ -13,7 +13,8 @@ export function patchRows(text: string): PatchRow[] {
   let oldNo = 0
   let newNo = 0
   let left = { old: 0, new: 0 }
-  for (const line of text.split('\n')) {
+  // Lines of a patch from Windows end with CR LF; elsewhere a CR is a part of the line.
+  for (const line of text.split(/^[^\n]*\r\n/.test(text) ? /\r?\n/ : '\n')) {
     const inHunk = left.old > 0 || left.new > 0
     const place = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)$/.exec(line)
     if (!inHunk && place !== null) {

@@ -1,4 +1,5 @@
 /** A file of the workspace as the preview reads it: its head, and more where a view needs it. */
+import { decodeText, encodingNote } from '@sandlot/shared/workspace/text-encoding'
 import { problemOf } from '../net/http.ts'
 import { fileUrl } from '../net/files.ts'
 import { type Kind, kindOf } from './kinds.ts'
@@ -40,19 +41,31 @@ export async function openFile(path: string, signal: AbortSignal): Promise<FileH
   return { path, kind: kindOf(type, path), type, size, version, head }
 }
 
-/**
- * The text of a file up to `most` bytes; `more`: there is more. Bytes that are no UTF-8 are shown
- * as replacement characters. Throws `ApiError`.
- */
+export interface FileText {
+  text: string
+  /** The file has more. */
+  more: boolean
+  /** A sentence about its encoding. */
+  note: string | undefined
+}
+
+/** The text of a file up to `most` bytes. Throws `ApiError`. */
 export async function readText(
   { path, size, head }: FileHead,
   most: number,
   signal: AbortSignal,
-): Promise<{ text: string; more: boolean }> {
+): Promise<FileText> {
   const bytes = size <= head.length ? head : await readBytes(path, Math.min(size, most), signal)
   const more = size > bytes.length
-  // `stream`: a character that the end cuts is left off.
-  return { text: new TextDecoder().decode(bytes, { stream: more }), more }
+  return { ...textOf(bytes, more), more }
+}
+
+/** `cut`: a character that the end cuts is left off. Without a byte order mark. */
+export function textOf(bytes: Uint8Array, cut: boolean): Pick<FileText, 'text' | 'note'> {
+  const read = decodeText(bytes, cut)
+  return read === undefined
+    ? { text: new TextDecoder().decode(bytes), note: 'This file has bytes that are no text.' }
+    : { text: read.text.replace(/^\uFEFF/, ''), note: encodingNote(read) }
 }
 
 async function readBytes(path: string, to: number, signal: AbortSignal): Promise<Uint8Array> {

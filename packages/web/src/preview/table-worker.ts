@@ -1,5 +1,6 @@
 /** Holds the rows of one table away from the page; answers what the window shows. */
 import { messageOf } from '@sandlot/shared/base/errors'
+import { textOf } from './source.ts'
 import { type Arrangement, arrange, parseTable, type Table } from './table.ts'
 
 export type TableAsk =
@@ -8,7 +9,15 @@ export type TableAsk =
   | { do: 'rows'; turn: number; from: number; to: number }
 
 export type TableAnswer =
-  | { is: 'opened'; columns: string[]; numeric: boolean[]; widths: number[]; rows: number; cut: boolean }
+  | {
+      is: 'opened'
+      columns: string[]
+      numeric: boolean[]
+      widths: number[]
+      rows: number
+      cut: boolean
+      notes: string[]
+    }
   | { is: 'no table' }
   | { is: 'failed'; why: string }
   /** `rows`: how many are left by the filter. */
@@ -48,12 +57,14 @@ async function open({ url, size, tabs }: Extract<TableAsk, { do: 'open' }>): Pro
     const whole = size <= MOST_BYTES
     const response = await fetch(url, { headers: { range: `bytes=0-${Math.min(size, MOST_BYTES) - 1}` } })
     if (!response.ok) throw new Error(`The file could not be read (${response.status}).`)
-    const read = parseTable(await response.text(), { tabs, whole })
+    const { text, note } = textOf(new Uint8Array(await response.arrayBuffer()), !whole)
+    const read = parseTable(text, { tabs, whole })
     if (read === null) return answer({ is: 'no table' })
     table = read
     order = Uint32Array.from(read.rows.keys())
     const { columns, numeric, rows, cut } = read
-    answer({ is: 'opened', columns, numeric, widths: widthsOf(read), rows: rows.length, cut })
+    const notes = [...(note === undefined ? [] : [note]), ...read.notes]
+    answer({ is: 'opened', columns, numeric, widths: widthsOf(read), rows: rows.length, cut, notes })
   } catch (error) {
     answer({ is: 'failed', why: messageOf(error) })
   }

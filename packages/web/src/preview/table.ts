@@ -8,6 +8,8 @@ export interface Table {
   rows: string[][]
   /** The file has more rows or columns than are read. */
   cut: boolean
+  /** Sentences about what is shown otherwise than it is in the file. */
+  notes: string[]
 }
 
 export interface Arrangement {
@@ -22,6 +24,10 @@ export const MOST_COLUMNS = 500
 const MOST_CHARS = 2000
 /** Rows that determine the type of a column. */
 const SAMPLE = 500
+/** UTF-16 units of a cell that the end of a part of a file cuts. */
+const OPEN_CHARS = 64 * 1024
+/** In no text. */
+const NO_QUOTE = '\0'
 
 /** Null: no columns were found. `whole` false: the text ends in the middle. */
 export function parseTable(text: string, options: { tabs: boolean; whole: boolean }): Table | null {
@@ -29,15 +35,15 @@ export function parseTable(text: string, options: { tabs: boolean; whole: boolea
   let cut = false
   const delimiter = options.tabs ? '\t' : delimiterOf(text)
   if (delimiter === undefined) return null
-  const parser = Papa.parse<string[]>(text.replace(/^\uFEFF/, ''), {
-    delimiter,
-    skipEmptyLines: 'greedy',
-    preview: MOST_ROWS + 2,
-  })
-  for (const row of parser.data) {
+  const { data, notes } = readRows(text, delimiter, options.whole)
+  let isCellCut = false
+  for (const row of data) {
     if (row.length > MOST_COLUMNS) cut = true
+    isCellCut ||= row.some((cell) => cell.length > MOST_CHARS)
     rows.push(row.slice(0, MOST_COLUMNS).map((cell) => cell.slice(0, MOST_CHARS)))
   }
+  if (isCellCut)
+    notes.push(`Of long cells the first ${MOST_CHARS.toLocaleString('en')} characters are shown.`)
   if (!options.whole) rows.pop()
   if (rows.length > MOST_ROWS + 1) {
     cut = true
@@ -46,7 +52,31 @@ export function parseTable(text: string, options: { tabs: boolean; whole: boolea
   const names = rows.shift() ?? []
   const width = rows.reduce((most, row) => Math.max(most, row.length), names.length)
   const columns = Array.from({ length: width }, (_, at) => names[at]?.trim() || `Column ${at + 1}`)
-  return { columns, numeric: columns.map((_, at) => isNumeric(rows, at)), rows, cut: cut || !options.whole }
+  return {
+    columns,
+    numeric: columns.map((_, at) => isNumeric(rows, at)),
+    rows,
+    cut: cut || !options.whole,
+    notes,
+  }
+}
+
+/**
+ * With quotation marks as text where one is wrong: the rest of the file would be in its cell. One
+ * that is open near the end of a part of a file may be closed in the rest.
+ */
+function readRows(text: string, delimiter: string, whole: boolean): { data: string[][]; notes: string[] } {
+  const options = { delimiter, skipEmptyLines: 'greedy', preview: MOST_ROWS + 2 } as const
+  const { data, errors } = Papa.parse<string[]>(text, options)
+  const wrong = errors.find(
+    ({ type, code, index = 0 }) =>
+      type === 'Quotes' && (whole || code !== 'MissingQuotes' || text.length - index > OPEN_CHARS),
+  )
+  if (wrong === undefined) return { data, notes: [] }
+  const row = (wrong.row ?? 0).toLocaleString('en')
+  const fault = wrong.code === 'MissingQuotes' ? 'is not closed' : 'is in the wrong place'
+  const notes = [`A quotation mark in row ${row} ${fault}, so all of them are shown as text.`]
+  return { data: Papa.parse<string[]>(text, { ...options, quoteChar: NO_QUOTE }).data, notes }
 }
 
 /** By the first lines: the one that cuts most of them into equally many. */

@@ -5,6 +5,7 @@ import { kindOf } from '../../src/preview/kinds.ts'
 import { readNotebook } from '../../src/preview/notebook.ts'
 import { patchRows } from '../../src/preview/patch.ts'
 import { tooManyPixels } from '../../src/preview/picture-size.ts'
+import { textOf } from '../../src/preview/source.ts'
 import { arrange, MOST_COLUMNS, MOST_ROWS, parseTable } from '../../src/preview/table.ts'
 import { textRows } from '../../src/preview/text-lines.ts'
 
@@ -40,8 +41,29 @@ describe('a table', () => {
       ],
       cut: false,
     })
-    expect(table('\uFEFFa\tb\n1\t2', { tabs: true, whole: true })?.columns).toEqual(['a', 'b'])
     expect(table('name\nAda\nBob\n')?.rows).toEqual([['Ada'], ['Bob']])
+  })
+
+  test.each([
+    ['id,note\n1,"ok\n2,b\n3,c\n', 'row 1 is not closed', ['"ok', 'b', 'c']],
+    ['id,note\n1,a\n2,"b" c\n3,d\n', 'row 2 is in the wrong place', ['a', '"b" c', 'd']],
+  ])('keeps the rows behind a wrong quotation mark: %j', (text, note, cells) => {
+    const read = table(text)
+    expect(read?.rows.map((row) => row[1])).toEqual(cells)
+    expect(read?.notes).toEqual([expect.stringContaining(note)])
+  })
+
+  test('of which only the beginning is read may end within quotation marks', () => {
+    expect(table('id,note\n1,a\n2,"b\n', { tabs: false, whole: false })).toMatchObject({
+      rows: [['1', 'a']],
+      notes: [],
+    })
+    const swallowed = table(`id,note\n1,"a\n${'2,b\n'.repeat(50_000)}`, { tabs: false, whole: false })
+    expect(swallowed?.rows.length).toBeGreaterThan(40_000)
+  })
+
+  test('says that long cells are cut', () => {
+    expect(table(`a,b\n1,${'x'.repeat(3_000)}\n`)?.notes.join()).toContain('2,000 characters')
   })
 
   test('is none where no column is found', () => {
@@ -168,6 +190,27 @@ describe('a notebook', () => {
     ])
   })
 
+  test('says what needs scripts, and shows the rest', () => {
+    const chart = '<div id="a"></div><script>Plotly.newPlot("a", [])</script>'
+    const left = { type: 'unknown', what: expect.stringContaining('needs scripts') }
+    expect(outputs(data({ 'text/html': chart }))).toEqual([left])
+    const table = '<table><tr><td>1</td></tr></table><script>x()</script>'
+    expect(outputs(data({ 'text/html': table }))).toEqual([{ type: 'html', text: table }, left])
+  })
+
+  test('brings its pasted pictures along', () => {
+    const source = ['![a b](attachment:a%20b.png) ', '![c](attachment:c.png)']
+    const attachments = { 'a b.png': { 'image/png': 'QUJD' }, 'd.html': { 'text/html': 'x' } }
+    const { cells } = readNotebook({ nbformat: 4, cells: [{ cell_type: 'markdown', source, attachments }] })
+    expect(cells).toEqual([
+      {
+        type: 'markdown',
+        text: '![a b](attachment/a%20b.png) ![c](attachment/c.png)',
+        pictures: new Map([['attachment/a%20b.png', 'data:image/png;base64,QUJD']]),
+      },
+    ])
+  })
+
   test.each([[{}], [{ worksheets: [] }], [[]], [null], [{ nbformat: 4, cells: 'x' }]])(
     '%j is none',
     (json) => {
@@ -225,4 +268,22 @@ test('an answer names files to look at by links and by whole paths in code, each
       'See [the table](out/a.csv), `/workspace/out/a.csv`, `/workspace/main.py`, `b.csv` and ![plot](plot.png), [plot](plot.png).\n\n```\n[x](code.csv)\n```\n[out](https://example.org/x.pdf)',
     ),
   ).toEqual(['out/a.csv'])
+})
+
+test('a patch from Windows is one as well; elsewhere a CR is a part of the line', () => {
+  const text = 'diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n'
+  expect(patchRows(text.replaceAll('\n', '\r\n'))).toEqual(patchRows(text))
+  expect(patchRows(text.replace('+b', '+b\r'))).toContainEqual({ type: 'add', text: 'b\r', newNo: 1 })
+})
+
+test.each([
+  ['UTF-16', Buffer.from('\uFEFFname;stück', 'utf16le'), 'name;stück', /UTF-16/],
+  ['Windows-1252', Buffer.from('größe', 'latin1'), 'größe', /Windows-1252, which is a guess/],
+  ['UTF-8', Buffer.from('\uFEFFgröße'), 'größe', undefined],
+  ['bytes', Buffer.from('a\0\u0001'), 'a\0\u0001', /no text/],
+])('%s is read as text, and what is special is said', (_, bytes, text, note) => {
+  const read = textOf(bytes, false)
+  expect(read.text).toBe(text)
+  if (note === undefined) expect(read.note).toBeUndefined()
+  else expect(read.note).toMatch(note)
 })

@@ -107,7 +107,7 @@ async function pathOf(path: string, access: 'read' | 'write', { files, rules }: 
   return place
 }
 
-/** The same of an entry itself, which may be a symbolic link. `name`: a new one, as it is written. */
+/** The same of an entry itself, which may be a symbolic link. `name`: a new one, as written. */
 async function entryOf(
   path: string,
   kind: 'move' | 'delete' | 'name',

@@ -111,7 +111,7 @@ function forBash(command: string): string {
 }
 
 const REFUSING_EDITOR = `sh -c 'echo "No editor runs here. Give the text in the command: git commit -m; git rebase, merge and revert with GIT_EDITOR=true keep the prepared one." >&2; exit 1'`
-/** Programs that would open an editor end at once: nobody types here. */
+/** Makes programs that would open an editor end at once: there is no terminal. */
 const NO_EDITOR = {
   EDITOR: REFUSING_EDITOR,
   VISUAL: REFUSING_EDITOR,

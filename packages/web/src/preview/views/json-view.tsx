@@ -7,7 +7,7 @@ import { formatCount } from '../../lib/format.ts'
 import { Revealed } from '../../ui/revealed.tsx'
 import { ExactNumber, type JsonRow, jsonRows, parseJson } from '../json-tree.ts'
 import { endingOf } from '../kinds.ts'
-import { CannotShow, useText, type ViewProps, Waiting, Windowed } from '../parts.tsx'
+import { CannotShow, EncodingNote, useText, type ViewProps, Waiting, Windowed } from '../parts.tsx'
 import TextView from './text-view.tsx'
 
 /** A larger one would hold up the page while it is read. */
@@ -31,27 +31,30 @@ export default function JsonView({ file }: ViewProps) {
     [parsed, toggled],
   )
   if (read.state === 'failed') return <CannotShow>{read.why}</CannotShow>
-  if (parsed === null) return <Waiting>Reading the file…</Waiting>
+  if (read.state === 'reading' || parsed === null) return <Waiting>Reading the file…</Waiting>
   if (!('value' in parsed)) return <TextView file={file} reason={parsed.why} />
   return (
-    <Windowed count={rows.length} rowHeight={24} label={`Content of ${file.path}`} className="code py-2">
-      {(index) => {
-        const row = rows[index]
-        if (row === undefined) return null
-        return (
-          <Row
-            row={row}
-            onToggle={() =>
-              setToggled((now) => {
-                const next = new Set(now)
-                if (!next.delete(row.id)) next.add(row.id)
-                return next
-              })
-            }
-          />
-        )
-      }}
-    </Windowed>
+    <>
+      <EncodingNote note={read.note} />
+      <Windowed count={rows.length} rowHeight={24} label={`Content of ${file.path}`} className="code py-2">
+        {(index) => {
+          const row = rows[index]
+          if (row === undefined) return null
+          return (
+            <Row
+              row={row}
+              onToggle={() =>
+                setToggled((now) => {
+                  const next = new Set(now)
+                  if (!next.delete(row.id)) next.add(row.id)
+                  return next
+                })
+              }
+            />
+          )
+        }}
+      </Windowed>
+    </>
   )
 }
 

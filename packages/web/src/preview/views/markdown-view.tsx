@@ -1,6 +1,6 @@
 /** Markdown as an answer has it: with math and diagrams, and files beside it. */
 import { Markdown, MarkdownFolder } from '../../markdown/markdown.tsx'
-import { CannotShow, useText, type ViewProps, Waiting } from '../parts.tsx'
+import { CannotShow, EncodingNote, useText, type ViewProps, Waiting } from '../parts.tsx'
 import TextView from './text-view.tsx'
 
 /** A longer one would hold up the page while it is laid out. */
@@ -19,18 +19,21 @@ export default function MarkdownView({ file }: ViewProps) {
     )
   if (file.size === 0) return <CannotShow>This file is empty.</CannotShow>
   return (
-    <div
-      tabIndex={0}
-      role="group"
-      aria-label={`Content of ${file.path}`}
-      className="min-h-0 flex-1 overflow-auto px-6 py-5 focus-visible:-outline-offset-2 max-sm:px-4"
-    >
-      <div className="mx-auto max-w-[46rem]">
-        <MarkdownFolder value={file.path.split('/').slice(0, -1).join('/')}>
-          <Markdown text={withFrontMatter(read.text)} streaming={false} />
-        </MarkdownFolder>
+    <>
+      <EncodingNote note={read.note} />
+      <div
+        tabIndex={0}
+        role="group"
+        aria-label={`Content of ${file.path}`}
+        className="min-h-0 flex-1 overflow-auto px-6 py-5 focus-visible:-outline-offset-2 max-sm:px-4"
+      >
+        <div className="mx-auto max-w-[46rem]">
+          <MarkdownFolder value={file.path.split('/').slice(0, -1).join('/')}>
+            <Markdown text={withFrontMatter(read.text)} streaming={false} />
+          </MarkdownFolder>
+        </div>
       </div>
-    </div>
+    </>
   )
 }
 

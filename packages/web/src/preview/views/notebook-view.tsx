@@ -4,12 +4,12 @@ import { useMemo } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { isTooComplex } from '../../lib/drawing-cost.ts'
 import { highlight } from '../../markdown/highlight.ts'
-import { Markdown, MarkdownFolder } from '../../markdown/markdown.tsx'
+import { AttachedPictures, Markdown, MarkdownFolder } from '../../markdown/markdown.tsx'
 import { drawingUrl } from '../../markdown/use-picture.ts'
 import { renderAnsi } from '../../terminal/ansi-text.ts'
 import { AnsiView } from '../../terminal/output-view.tsx'
 import { type Cell, type Notebook, type Output, readNotebook } from '../notebook.ts'
-import { CannotShow, Note, useText, type ViewProps, Waiting } from '../parts.tsx'
+import { CannotShow, EncodingNote, Note, useText, type ViewProps, Waiting } from '../parts.tsx'
 import TextView, { Coloured } from './text-view.tsx'
 
 const MOST_BYTES = 24 * 1024 * 1024
@@ -35,12 +35,13 @@ export default function NotebookView({ file }: ViewProps) {
     }
   }, [read])
   if (read.state === 'failed') return <CannotShow>{read.why}</CannotShow>
-  if (parsed === null) return <Waiting>Reading the notebook…</Waiting>
+  if (read.state === 'reading' || parsed === null) return <Waiting>Reading the notebook…</Waiting>
   if (!('notebook' in parsed)) return <TextView file={file} reason={parsed.why} />
   const { cells, language } = parsed.notebook
   if (cells.length === 0) return <CannotShow>This notebook has no cells.</CannotShow>
   return (
     <>
+      <EncodingNote note={read.note} />
       {cells.length > MOST_CELLS && (
         <Note>
           These are the first {MOST_CELLS} of {cells.length} cells. Download the notebook for the rest.
@@ -69,7 +70,12 @@ export default function NotebookView({ file }: ViewProps) {
 }
 
 function CellView({ cell, language }: { cell: Cell; language: string }) {
-  if (cell.type === 'markdown') return <Markdown text={cell.text} streaming={false} />
+  if (cell.type === 'markdown')
+    return (
+      <AttachedPictures value={cell.pictures}>
+        <Markdown text={cell.text} streaming={false} />
+      </AttachedPictures>
+    )
   if (cell.type === 'raw') return <pre className="code whitespace-pre-wrap text-muted">{cell.text}</pre>
   return (
     <div className="overflow-hidden rounded-lg border border-line">

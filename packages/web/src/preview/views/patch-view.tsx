@@ -2,7 +2,7 @@
 import { useMemo } from 'react'
 import { DiffRow, DiffStat } from '../diff-view.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
-import { CannotShow, useText, type ViewProps, Waiting, Windowed } from '../parts.tsx'
+import { CannotShow, EncodingNote, useText, type ViewProps, Waiting, Windowed } from '../parts.tsx'
 import { patchRows } from '../patch.ts'
 import TextView from './text-view.tsx'
 
@@ -25,33 +25,36 @@ export default function PatchView({ file }: ViewProps) {
       />
     )
   return (
-    <Windowed
-      count={rows.length}
-      rowHeight={20}
-      wraps
-      label={`Changes of ${file.path}`}
-      className="code text-xs"
-    >
-      {(index) => {
-        const row = rows[index]
-        if (row === undefined) return null
-        if (row.type === 'file')
-          return (
-            <div className="flex items-center gap-3 border-y border-line bg-panel px-3 py-1.5">
-              <span className="min-w-0 flex-1 truncate text-ink">
-                <Revealed text={row.path} />
-              </span>
-              <DiffStat added={row.added} removed={row.removed} />
-            </div>
-          )
-        if (row.type === 'place')
-          return (
-            <div className="truncate bg-hover px-3 text-faint select-none">
-              <Revealed text={row.text} />
-            </div>
-          )
-        return <DiffRow line={row} />
-      }}
-    </Windowed>
+    <>
+      <EncodingNote note={read.note} />
+      <Windowed
+        count={rows.length}
+        rowHeight={20}
+        wraps
+        label={`Changes of ${file.path}`}
+        className="code text-xs"
+      >
+        {(index) => {
+          const row = rows[index]
+          if (row === undefined) return null
+          if (row.type === 'file')
+            return (
+              <div className="flex items-center gap-3 border-y border-line bg-panel px-3 py-1.5">
+                <span className="min-w-0 flex-1 truncate text-ink">
+                  <Revealed text={row.path} />
+                </span>
+                <DiffStat added={row.added} removed={row.removed} />
+              </div>
+            )
+          if (row.type === 'place')
+            return (
+              <div className="truncate bg-hover px-3 text-faint select-none">
+                <Revealed text={row.text} />
+              </div>
+            )
+          return <DiffRow line={row} />
+        }}
+      </Windowed>
+    </>
   )
 }

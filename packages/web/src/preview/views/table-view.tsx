@@ -90,7 +90,7 @@ function useRows(worker: Worker, total: number) {
 }
 
 function Grid(props: { table: Opened; worker: Worker; path: string }) {
-  const { columns, numeric, rows: total, cut } = props.table
+  const { columns, numeric, rows: total, cut, notes } = props.table
   const { wanted, count, pages, arrange, show } = useRows(props.worker, total)
   const scrolled = useRef<HTMLDivElement>(null)
   const gutter = String(total).length * CHAR + 24
@@ -117,6 +117,9 @@ function Grid(props: { table: Opened; worker: Worker; path: string }) {
         }}
       />
       {cut && <CutNote />}
+      {notes.map((note) => (
+        <Note key={note}>{note}</Note>
+      ))}
       <div
         ref={scrolled}
         tabIndex={0}

@@ -7,7 +7,7 @@ import { highlight } from '../../markdown/highlight.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import { endingOf } from '../kinds.ts'
-import { CannotShow, Note, useText, type ViewProps, Waiting, Windowed } from '../parts.tsx'
+import { CannotShow, EncodingNote, Note, useText, type ViewProps, Waiting, Windowed } from '../parts.tsx'
 import { type TextRow, textRows } from '../text-lines.ts'
 
 /** The largest text that is shown. */
@@ -32,6 +32,7 @@ export default function TextView(props: ViewProps & { reason?: string }) {
   return (
     <>
       {reason !== undefined && <Note>{reason}</Note>}
+      <EncodingNote note={read.note} />
       {read.more && (
         <Note>
           These are the first {formatBytes(MOST_BYTES)} of {formatBytes(file.size)}. Download the file for the
