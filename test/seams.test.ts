@@ -17,7 +17,6 @@ const STORE = 'to be split into small stores, each with one kind of rows'
 /** By package, then by name. */
 const EXCEPTIONS: Record<string, Record<string, string>> = {
   'packages/ai-agent': {
-    AcpServerParts: NARROWER,
     AgentConfig: SETTINGS,
     LoopContext: NARROWER,
     RunOptions: SETTINGS,

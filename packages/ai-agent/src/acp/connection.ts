@@ -12,11 +12,11 @@ import type { z } from 'zod'
 import type { Access } from '../session/access.ts'
 import type { Accepted } from '../session/intake.ts'
 import type { Session } from '../session/session.ts'
-import type { AcpServerParts } from './parts.ts'
+import type { ProtocolParts } from './parts.ts'
 import { SessionPump } from './session-pump.ts'
 
 export type ConnectionParts = Pick<
-  AcpServerParts,
+  ProtocolParts,
   'manager' | 'log' | 'modeCeilingOf' | 'userSeen' | 'ownership' | 'clientServers'
 > & {
   client: AgentContext
@@ -118,8 +118,8 @@ export abstract class ClientConnection {
   /** The user of a request. Throws `bad_request` when our own service names none. */
   user(meta: unknown): AgentUser {
     const user = this.userOf(meta)
-    this.parts.userSeen?.(user)
-    const modeCeiling = this.parts.modeCeilingOf?.(user.id, user.modeCeiling) ?? user.modeCeiling
+    this.parts.userSeen(user)
+    const modeCeiling = this.parts.modeCeilingOf(user.id, user.modeCeiling)
     return modeCeiling === undefined ? user : { ...user, modeCeiling }
   }
 

@@ -2,7 +2,7 @@
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { ClientConnection } from './connection.ts'
 import { toRequestError } from './errors.ts'
-import type { AcpServerParts } from './parts.ts'
+import type { ProtocolParts } from './parts.ts'
 
 /** A request of one of our extensions. `params` are not checked yet. */
 interface ExtensionRequest {
@@ -18,7 +18,7 @@ export type ExtensionHandlers = Readonly<Record<string, (request: ExtensionReque
 type Handler<C, R> = (context: C) => Promise<R>
 
 export interface HandlerContext {
-  parts: AcpServerParts
+  parts: ProtocolParts
   /** Set before the first message is handled. */
   readonly connection: ClientConnection
   /**
@@ -29,7 +29,7 @@ export interface HandlerContext {
 }
 
 export function createHandlerContext(
-  parts: AcpServerParts,
+  parts: ProtocolParts,
   connection: () => ClientConnection,
 ): HandlerContext {
   const report = (bug: unknown): void =>

@@ -56,72 +56,82 @@ export interface Administration {
   settings: () => Promise<readonly SettingRow[]>
 }
 
-export interface AcpServerParts {
+/** Parts of the protocol itself: connections, sessions, prompts. */
+export interface ProtocolParts {
   manager: SessionManager
-  /** Ownership of the users whose requests are answered here. Absent: everybody's are. */
-  ownership?: Ownership
+  /** Ownership of the users whose requests are answered here. */
+  ownership: Ownership
   /** The mode of a new session whose request names none. */
   defaultMode: Mode
-  /** True if any of the configured models has image input. Absent: it has none. */
-  takesImages?: boolean
-  /** People's secrets. Absent: the agent stores none. */
-  secrets?: UserSecrets
-  /** People's instructions. Absent: the agent stores none. */
-  instructions?: InstructionRows
-  /** People's projects. Absent: the agent stores none. */
-  projects?: Pick<ChatRows, 'putProject' | 'removeProject' | 'projects'>
-  /** The instructions of the configuration, for all users. */
-  configuredInstructions?: DeploymentInstructions
-  /** The rules that hold for this person. Absent: none do. */
-  rulesOf?: (userId: string) => Promise<readonly Rule[]>
-  /** The files of this person, whose sandbox is started for it. Absent: there are no sandboxes. */
-  workspace?: (userId: string) => Promise<SandboxFiles>
-  /** Watches of the parts of workspaces that pages show. Absent: there are no sandboxes. */
-  watches?: FileWatches
-  /** Tools that people use themselves in their sandboxes. Absent: there are none. */
-  shell?: {
-    terminals: Terminals
-    execs: Execs
-    sandboxAdmin: SandboxAdmin
-    streams: ByteStreams
-    /** The user's sandbox if it is awake; it is not started for it. */
-    connected: (userId: string) => Promise<Sandbox | undefined>
-    /** True if an administrator lets this user have it. */
-    mayUse: (userId: string, what: PersonTool) => boolean
-  }
-  /** The audit log. Absent: nothing is recorded. */
-  audit?: Pick<AuditLog, 'write'>
-  /** Retention times. Absent: for ever. */
-  retention?: Pick<Retention, 'answer'>
-  /** The whole deployment, for administrators. Absent: it is not administrated from here. */
-  administration?: Administration
-  /** Endpoints of models. Absent: none can be added. */
-  models?: ModelRegistry
-  /** MCP servers on the page. Absent: none can be added. */
-  mcpServers?: ServerAdmin
-  /** Administrators' settings for teams and people. Absent: nothing can be set. */
-  settings?: SettingsRegistry
-  /** This user's limits in a day and a month. Absent: there are none. */
-  budgetsOf?: (userId: string) => Promise<Budget[]>
+  /** True if any of the configured models has image input. */
+  takesImages: boolean
   /** Called with the user of each request. */
-  userSeen?: (user: AgentUser) => void
+  userSeen: (user: AgentUser) => void
   /**
    * The highest mode that an administrator lets this user have, where the configuration says so.
    */
-  modeCeilingOf?: (userId: string, said: Mode | undefined) => Mode | undefined
-  /** Completes a person's sign-in at an MCP server. Absent: there are no such servers. */
-  finishSignIn?: (userId: string, answer: URLSearchParams) => Promise<SignInResult>
-  /** Removes a person (`people/removal.ts`). Absent: not supported here. */
-  removePerson?: (userId: string, data: RemovedData, handOver?: string) => Promise<void>
-  /** The MCP servers of clients. Absent: none are used here. */
-  clientServers?: ClientServers
-  /** The metrics since the start. Absent: not counted. */
-  metrics?: () => Promise<AgentMetricsAnswer>
-  /** The administrators' view other than prompts. Absent: not known here. */
-  overview?: () => Promise<Omit<AgentOverview, 'prompts'>>
-  /** The agent’s part of what `./sandlot doctor` says. Absent: it has none. */
-  checks?: () => Promise<Finding[]>
+  modeCeilingOf: (userId: string, said: Mode | undefined) => Mode | undefined
+  /** The MCP servers of clients. */
+  clientServers: Pick<ClientServers, 'leave' | 'setServers' | 'states'>
   status(): Promise<AgentStatus>
   version: string
   log: Log
 }
+
+/** Data and limits of people. */
+export interface PersonParts {
+  secrets: UserSecrets
+  instructions: InstructionRows
+  /** The instructions of the configuration, for all users. */
+  configuredInstructions: DeploymentInstructions | undefined
+  projects: Pick<ChatRows, 'putProject' | 'removeProject' | 'projects'>
+  mcpServers: ServerAdmin
+  /** Completes a person's sign-in at an MCP server. */
+  finishSignIn: (userId: string, answer: URLSearchParams) => Promise<SignInResult>
+  /** This user's limits in a day and a month. */
+  budgetsOf: (userId: string) => Promise<Budget[]>
+  /** Removes a person (`people/removal.ts`). */
+  removePerson: (userId: string, data: RemovedData, handOver?: string) => Promise<void>
+}
+
+/** Sandboxes as people use them without the agent. */
+export interface WorkspaceParts {
+  /** The files of this person, whose sandbox is started for it. */
+  workspace: (userId: string) => Promise<SandboxFiles>
+  /** The rules that hold for this person. */
+  rulesOf: (userId: string) => Promise<readonly Rule[]>
+  /** Watches of the parts of workspaces that pages show. */
+  watches: FileWatches
+  shell: ShellParts
+}
+
+/** Tools that people use themselves in their sandboxes. */
+export interface ShellParts {
+  terminals: Terminals
+  execs: Execs
+  sandboxAdmin: SandboxAdmin
+  streams: ByteStreams
+  /** The user's sandbox if it is awake; it is not started for it. */
+  connected: (userId: string) => Promise<Sandbox | undefined>
+  /** True if an administrator lets this user have it. */
+  mayUse: (userId: string, what: PersonTool) => boolean
+}
+
+/** The whole deployment, for administrators. */
+export interface AdminParts {
+  audit: Pick<AuditLog, 'write'>
+  retention: Pick<Retention, 'answer'>
+  administration: Administration
+  models: ModelRegistry
+  /** Settings for teams and people. */
+  settings: SettingsRegistry
+  /** The metrics since the start. */
+  metrics: () => Promise<AgentMetricsAnswer>
+  /** The administrators' view other than prompts. */
+  overview: () => Promise<Omit<AgentOverview, 'prompts'>>
+  /** The agent’s part of what `./sandlot doctor` says. */
+  checks: () => Promise<Finding[]>
+}
+
+/** All of them, built once; each group of requests takes its own. */
+export type AcpServerParts = ProtocolParts & PersonParts & WorkspaceParts & AdminParts

@@ -26,7 +26,7 @@ import {
   removalRequests,
 } from './requests/person.ts'
 import { addPromptRequests } from './requests/prompt.ts'
-import type { AcpServerParts } from './parts.ts'
+import type { AcpServerParts, ProtocolParts } from './parts.ts'
 import { type ExtensionHandlers, type HandlerContext, createHandlerContext } from './handler-context.ts'
 import { overviewRequests } from './requests/overview.ts'
 import { administrationRequests } from './requests/administration.ts'
@@ -136,13 +136,13 @@ function addHandshake(
 }
 
 /** Our protocol version, whichever the client requests: there is no other. */
-function capabilities({ version, takesImages = false, clientServers }: AcpServerParts): InitializeResponse {
+function capabilities({ version, takesImages }: ProtocolParts): InitializeResponse {
   return {
     protocolVersion: PROTOCOL_VERSION,
     agentCapabilities: {
       loadSession: true,
       promptCapabilities: { image: takesImages, audio: false, embeddedContext: true },
-      mcpCapabilities: { http: clientServers !== undefined, sse: false },
+      mcpCapabilities: { http: true, sse: false },
       sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
       _meta: {
         sandlot: { version: 1, extensions: [EXT.approve, EXT.cancelCall, EXT.status], prompt: ['onError'] },

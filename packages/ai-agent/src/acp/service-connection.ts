@@ -81,7 +81,7 @@ export class ServiceConnection extends ClientConnection {
 
   claim(method: string, params: unknown): Promise<void> | undefined {
     const { ownership } = this.parts
-    if (ownership === undefined || !PERSONAL.has(method)) return undefined
+    if (!PERSONAL.has(method)) return undefined
     // The handler refuses params of another shape.
     const { success, data } = aboutPerson.safeParse(params)
     const userId = success ? (data.userId ?? data.user?.id) : undefined

@@ -33,8 +33,7 @@ interface SocketServerParts {
   path: string
   /** Serve one client. */
   serve: (stream: JsonRpcSocket<AnyMessage>) => void
-  /** Absent: there are no byte streams. */
-  streams?: ByteStreams
+  streams: ByteStreams
   status: () => Promise<AgentStatus>
   /** The tools there are, for the operator. */
   listTools: () => Promise<ToolListing>
@@ -75,7 +74,7 @@ export async function listenOnSocket(parts: SocketServerParts): Promise<SocketSe
     })
     const requested = pathOf(request)
     const open = requested.startsWith(STREAM_PATH)
-      ? streams?.take(requested.slice(STREAM_PATH.length))
+      ? streams.take(requested.slice(STREAM_PATH.length))
       : undefined
     if (open !== undefined) return byteSockets.handleUpgrade(request, socket, head, (opened) => open(opened))
     if (requested !== ACP_PATH) {

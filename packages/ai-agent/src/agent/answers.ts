@@ -8,7 +8,7 @@ import { freeBytes } from '@sandlot/storage/database/free-bytes'
 import { ByteStreams } from '../acp/byte-streams.ts'
 import { agentChecks } from '../acp/checks.ts'
 import type { AgentOverview } from '@sandlot/shared/admin/overview'
-import type { AcpServerParts, Administration } from '../acp/parts.ts'
+import type { AcpServerParts, Administration, ShellParts } from '../acp/parts.ts'
 import { createAcpServer } from '../acp/server.ts'
 import { makeStatus } from '../acp/status.ts'
 import type { AgentConfig } from '../config/config.ts'
@@ -177,7 +177,7 @@ function shellParts(
   config: AgentConfig,
   { stores: { store, offer }, sandboxes }: Running,
   { terminals, execs, streams }: RequestParts,
-): NonNullable<AcpServerParts['shell']> {
+): ShellParts {
   return {
     terminals,
     execs,

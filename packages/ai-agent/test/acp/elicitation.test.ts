@@ -7,6 +7,7 @@ import {
   methods,
 } from '@agentclientprotocol/sdk'
 import { expect, test } from 'vitest'
+import { acpParts } from './test-client.ts'
 import { createAcpServer } from '../../src/acp/server.ts'
 import { askUser } from '../../src/tools/builtin/ask-user.ts'
 import { AgentBench, type Core } from '../support/agent-fixture.ts'
@@ -30,13 +31,10 @@ async function editor(
 ): Promise<Editor> {
   const there = new TransformStream<AnyMessage, AnyMessage>()
   const back = new TransformStream<AnyMessage, AnyMessage>()
-  createAcpServer({
-    manager: core.manager,
-    defaultMode: 'manual',
-    status: () => Promise.reject(new Error('not asked here')),
-    version: '0.0.0',
-    log: { info: () => undefined, warn: () => undefined },
-  })({ readable: there.readable, writable: back.writable })
+  createAcpServer(acpParts(core, { parts: { defaultMode: 'manual' } }))({
+    readable: there.readable,
+    writable: back.writable,
+  })
   const asked: Editor['asked'] = []
   const handle =
     (method: string) =>

@@ -109,14 +109,6 @@ test('a directory of very many entries is told in part, and how many are left', 
   expect(await page('g')).toEqual({ entries: [], left: 0 })
 })
 
-test('an agent without sandboxes says so', async () => {
-  await using bench = await AgentBench.start()
-  await using one = await connect(await bench.core())
-  await expect(one.request(EXT.files, { user: ADA, ask: { do: 'list', path: '' } })).rejects.toMatchObject({
-    data: { code: 'not_implemented' },
-  })
-})
-
 /** Links as a cloned repository brings them. */
 async function withLinks(rules: readonly Rule[] = []) {
   const opened = await open(rules)

@@ -14,6 +14,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { createAcpServer } from '../../src/acp/server.ts'
+import { ByteStreams } from '../../src/acp/byte-streams.ts'
 import { listenOnSocket } from '../../src/acp/socket.ts'
 import { stdioStream } from '../../src/acp/stdio.ts'
 import { AgentBench, type Core } from '../support/agent-fixture.ts'
@@ -35,6 +36,7 @@ beforeAll(async () => {
   const parts = acpParts(core)
   const serve = createAcpServer(parts)
   server = await listenOnSocket({
+    streams: new ByteStreams(),
     path: socketPath,
     serve: (stream) => void serve(stream),
     status: parts.status,

@@ -5,7 +5,7 @@ import { DEFAULT_LIMITS } from '@sandlot/sandbox/limits'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ByteStreams } from '../../src/acp/byte-streams.ts'
 import { Starting } from '../../src/acp/starting.ts'
-import type { AcpServerParts } from '../../src/acp/parts.ts'
+import type { ShellParts } from '../../src/acp/parts.ts'
 import { mayUse } from '../../src/config/tool-offer.ts'
 import { Execs } from '../../src/workspace/exec.ts'
 import { Terminals } from '../../src/workspace/terminals.ts'
@@ -31,7 +31,7 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
   const leaving = new AbortController().signal
   const single = new Map(off === undefined ? [] : [[off, false] as const])
   const personal = { of: () => ({ tools: { single }, limits: {} as never, instructions: [] }) }
-  const shell: AcpServerParts['shell'] = {
+  const shell: ShellParts = {
     terminals: new Terminals({
       acquire: (userId) => sandboxes.acquire(userId),
       connected,
@@ -68,13 +68,14 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
   return connect(core, {
     parts: {
       shell,
-      audit: core.store.admin.audit,
+      settings: { effective: () => NO_NETWORK } as never,
       ...(ceiling === undefined ? {} : { modeCeilingOf: () => ceiling }),
     },
     ...(ours ? {} : { capabilities: {} }),
   })
 }
 
+const NO_NETWORK = { network: { mode: { value: 'none' }, hosts: { value: [] }, ask: { value: false } } }
 const EXEC = { command: 'true', timeoutMs: 1_000, merge: false }
 const SIZE = { columns: 80, rows: 24 }
 

@@ -1,3 +1,4 @@
+import { ByteStreams } from '../../src/acp/byte-streams.ts'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
@@ -21,6 +22,7 @@ test('a client that breaks the protocol while the agent goes away keeps it from 
   const path = join(folder, 'agent.sock')
   const log = { info: () => undefined, warn: () => undefined }
   const server = await listenOnSocket({
+    streams: new ByteStreams(),
     path,
     serve: () => undefined,
     status: notAsked,
@@ -51,6 +53,7 @@ test('a client that is killed is no line of the log', async () => {
   const log = { info: () => undefined, warn: (fields: unknown) => void warnings.push(fields) }
   const gone = Promise.withResolvers<void>()
   const server = await listenOnSocket({
+    streams: new ByteStreams(),
     path,
     serve: (stream) => {
       void stream.readable.pipeTo(new WritableStream()).finally(() => gone.resolve())

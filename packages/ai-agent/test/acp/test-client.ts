@@ -15,6 +15,7 @@ import {
 import { EXT } from '@sandlot/shared/acp/meta'
 import { createAcpServer } from '../../src/acp/server.ts'
 import type { AcpServerParts } from '../../src/acp/parts.ts'
+import { soleOwner } from '../../src/replicas/ownership.ts'
 import type { Core } from '../support/agent-fixture.ts'
 
 export const ADA = { id: 'u_ada', role: 'member' as const }
@@ -47,6 +48,14 @@ export function acpParts(
     manager: core.manager,
     defaultMode: 'auto-edit',
     takesImages: options.takesImages ?? true,
+    ownership: soleOwner(),
+    userSeen: () => undefined,
+    modeCeilingOf: (_userId, said) => said,
+    clientServers: { leave: async () => undefined, setServers: () => [], states: async () => [] },
+    audit: core.store.admin.audit,
+    instructions: core.store.people.instructions,
+    projects: core.store.chats,
+    rulesOf: (userId) => core.store.people.rules.list(userId),
     status: () =>
       Promise.resolve({
         ready: true,
@@ -57,7 +66,8 @@ export function acpParts(
     version: '0.0.0',
     log: { info: () => undefined, warn: (fields, message) => void core.warnings.push({ fields, message }) },
     ...options.parts,
-  }
+    // The rest is not used by these clients.
+  } as AcpServerParts
 }
 
 /** The updates that came together, as they are by themselves. */

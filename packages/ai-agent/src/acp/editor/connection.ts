@@ -227,12 +227,12 @@ export class EditorConnection extends ClientConnection {
 
   #setServers(session: Session, servers: readonly McpServer[] | null | undefined): Notice[] {
     if (servers == null) return []
-    const owner: Parameters<NonNullable<ConnectionParts['clientServers']>['setServers']>[2] = {
+    const owner: Parameters<ConnectionParts['clientServers']['setServers']>[2] = {
       closed: this.closed,
       sendNotification: (notice) => this.#messages.sendNotification(session.id, notice),
       offerLink: (text, link) => this.#messages.offerLink(session.id, text, link),
     }
-    return this.parts.clientServers?.setServers(session, servers, owner) ?? []
+    return this.parts.clientServers.setServers(session, servers, owner)
   }
 }
 

@@ -11,7 +11,7 @@ import type { Session } from '../../session/session.ts'
 import type { ClientServers } from './client-servers.ts'
 
 interface CommandParts {
-  clientServers?: Pick<ClientServers, 'states'>
+  clientServers: Pick<ClientServers, 'states'>
 }
 
 interface SlashCommand {
@@ -48,7 +48,7 @@ const COMMANDS: readonly SlashCommand[] = [
   {
     about: { name: 'mcp', description: 'Which MCP servers there are in this session, and how they stand' },
     run: async (session, _argument, { clientServers }) =>
-      serversText((await clientServers?.states(session, AbortSignal.timeout(STATES_MS))) ?? []),
+      serversText(await clientServers.states(session, AbortSignal.timeout(STATES_MS))),
   },
 ]
 
@@ -69,7 +69,7 @@ export const AVAILABLE_COMMANDS: AvailableCommand[] = [COMPACT, ...COMMANDS.map(
 export async function beginSlashCommand(
   session: Session,
   text: string,
-  parts: CommandParts = {},
+  parts: CommandParts,
 ): Promise<{ result: Promise<string> } | undefined> {
   const [, name, argument = ''] = /^\/([a-z]+)(?:\s+([^\n]*))?$/.exec(text.trim()) ?? []
   const command = COMMANDS.find(({ about }) => about.name === name)

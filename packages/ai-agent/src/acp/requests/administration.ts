@@ -11,7 +11,7 @@ import { type ToolStatsView, toolStatsParams } from '@sandlot/shared/admin/tool-
 import type { Rule } from '@sandlot/shared/chat/rules'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, Administration } from '../parts.ts'
+import type { AdminParts, ProtocolParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 
 /** The asking user, an administrator. Throws `forbidden`. */
@@ -20,25 +20,23 @@ export function administrator(user: AgentUser): AgentUser {
   return user
 }
 
-export function administrationRequests({ administration, log }: AcpServerParts): ExtensionHandlers {
-  const parts = (): Administration => {
-    if (administration === undefined)
-      throw new SandlotError('not_implemented', 'This agent is not administrated from here.')
-    return administration
-  }
+export function administrationRequests({
+  administration,
+  log,
+}: AdminParts & ProtocolParts): ExtensionHandlers {
   return {
     [EXT.toolStats]: async ({ params }): Promise<ToolStatsView> => {
       administrator(parseParams(toolStatsParams, params, EXT.toolStats).user)
-      return parts().toolStats()
+      return administration.toolStats()
     },
     [EXT.configuration]: async ({ params }): Promise<ProcessSettings> => {
       administrator(parseParams(configurationParams, params, EXT.configuration).user)
-      return { settings: [...(await parts().settings())] }
+      return { settings: [...(await administration.settings())] }
     },
     [EXT.deploymentRules]: async ({ params }): Promise<DeploymentRules | Rule | object> => {
       const { user: given, ask } = parseParams(deploymentRulesParams, params, EXT.deploymentRules)
       const user = administrator(given)
-      const { rules } = parts()
+      const { rules } = administration
       if (ask.do === 'list') return { configured: [...rules.configured], rules: await rules.everybodys() }
       if (ask.do === 'add') {
         const made = await rules.addForEverybody(ask.rule, actorOf(user))

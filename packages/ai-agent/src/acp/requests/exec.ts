@@ -4,24 +4,23 @@ import { execParams } from '@sandlot/shared/workspace/exec'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts } from '../parts.ts'
+import type { ProtocolParts, WorkspaceParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { modeOfNew } from './session.ts'
 
-export function execRequests(parts: AcpServerParts): ExtensionHandlers {
+export function execRequests(parts: ProtocolParts & WorkspaceParts): ExtensionHandlers {
   return {
     [EXT.exec]: async ({ params }) => {
       const asked = parseParams(execParams, params, EXT.exec)
       const { user, mode: wanted, defaultMode = parts.defaultMode, ...command } = asked
       const { shell } = parts
-      if (shell === undefined) throw new SandlotError('not_implemented', 'There are no sandboxes here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
       if (!shell.mayUse(user.id, 'exec'))
         throw new SandlotError(
           'forbidden',
           'Commands without the agent are switched off for you. An administrator can allow them.',
         )
-      const ceiling = parts.modeCeilingOf?.(user.id, user.modeCeiling) ?? user.modeCeiling
+      const ceiling = parts.modeCeilingOf(user.id, user.modeCeiling)
       const mode = modeOfNew(wanted, defaultMode, ceiling)
       const { execs, streams } = shell
       return {

@@ -23,7 +23,7 @@ import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import { GUEST_HAS_NO_CHATS } from './session.ts'
 import type { ClientConnection } from '../connection.ts'
-import type { AcpServerParts } from '../parts.ts'
+import type { AdminParts, ProtocolParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 
 interface Acting {
@@ -32,23 +32,19 @@ interface Acting {
   actor: Pick<NewAudit, 'who' | 'from'>
 }
 
-export function extensionRequests(parts: AcpServerParts): ExtensionHandlers {
+export function extensionRequests(parts: AdminParts & ProtocolParts): ExtensionHandlers {
   return {
     ...callRequests(parts),
     ...chatRequests(parts),
     ...sharingRequests(parts),
-    [EXT.metrics]: async () => {
-      if (parts.metrics === undefined)
-        throw new SandlotError('not_implemented', 'Metrics are not available here.')
-      return parts.metrics()
-    },
+    [EXT.metrics]: () => parts.metrics(),
     [EXT.status]: async () => parts.status(),
   }
 }
 
 /** In its turn among what is asked of the session. */
 function inSession<T>(
-  parts: AcpServerParts,
+  parts: ProtocolParts,
   connection: ClientConnection,
   user: AgentUser,
   sessionId: string,
@@ -62,7 +58,7 @@ function inSession<T>(
 }
 
 /** Calls and their approvals, and queued messages. */
-function callRequests(parts: AcpServerParts): ExtensionHandlers {
+function callRequests(parts: ProtocolParts): ExtensionHandlers {
   return {
     [EXT.approve]: async ({ params, connection }) => {
       const { user, sessionId, toolCallId, optionId, ...more } = parseParams(
@@ -111,7 +107,7 @@ function callRequests(parts: AcpServerParts): ExtensionHandlers {
   }
 }
 
-function chatRequests(parts: AcpServerParts): ExtensionHandlers {
+function chatRequests(parts: ProtocolParts): ExtensionHandlers {
   return {
     [EXT.rename]: async ({ params, connection }) => {
       const { user, sessionId, title } = parseParams(renameParams, params, EXT.rename)
@@ -138,7 +134,7 @@ function chatRequests(parts: AcpServerParts): ExtensionHandlers {
   }
 }
 
-function sharingRequests(parts: AcpServerParts): ExtensionHandlers {
+function sharingRequests(parts: ProtocolParts): ExtensionHandlers {
   return {
     [EXT.shares]: async ({ params, connection }) => {
       const { user, sessionId, ask } = parseParams(sharesParams, params, EXT.shares)

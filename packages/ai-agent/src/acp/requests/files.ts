@@ -26,7 +26,7 @@ import { FileSearch } from '../../workspace/search.ts'
 import { emptyTrash, listTrash, moveToTrash, purge, restore } from '../../workspace/trash.ts'
 import { Uploads } from '../../workspace/uploads.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts } from '../parts.ts'
+import type { WorkspaceParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
 
@@ -34,7 +34,7 @@ const GUEST_HAS_NO_FILES = 'Guests have no files of their own.'
 /** Bytes of a file in one answer. Other answers to the same client pass between two of them. */
 const PIECE_BYTES = 512 * 1024
 
-export function filesRequests(parts: AcpServerParts): ExtensionHandlers {
+export function filesRequests({ workspace, rulesOf }: WorkspaceParts): ExtensionHandlers {
   const uploads = new Uploads()
   const search = new FileSearch()
   return {
@@ -42,11 +42,9 @@ export function filesRequests(parts: AcpServerParts): ExtensionHandlers {
       const { user, ask } = parseParams(filesParams, params, EXT.files)
       const { id, role } = user
       if (role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_FILES)
-      const { workspace } = parts
-      if (workspace === undefined) throw new SandlotError('not_implemented', 'This agent has no workspaces.')
       return withSandboxErrors(async () => {
         const files = await workspace(id)
-        const rules = (await parts.rulesOf?.(id)) ?? []
+        const rules = await rulesOf(id)
         return answer(ask, { userId: id, files, rules, uploads, search })
       })
     },

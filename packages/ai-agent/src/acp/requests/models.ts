@@ -1,20 +1,18 @@
 /** `_sandlot/models`: endpoints of models, for administrators. */
 import { EXT, modelsParams } from '@sandlot/shared/acp/meta'
-import { SandlotError } from '@sandlot/shared/base/errors'
 import type { EndpointTestResult, ModelsView } from '@sandlot/shared/account/models-api'
 import { testEndpoint } from '../../model/endpoint-test.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts } from '../parts.ts'
+import type { AdminParts, ProtocolParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { administrator } from './administration.ts'
 
-export function modelsRequests({ models: registry, log }: AcpServerParts): ExtensionHandlers {
+export function modelsRequests({ models: registry, log }: AdminParts & ProtocolParts): ExtensionHandlers {
   return {
     [EXT.models]: async ({ params, signal }): Promise<ModelsView | EndpointTestResult> => {
       const { user: given, ask } = parseParams(modelsParams, params, EXT.models)
       const user = administrator(given)
-      if (registry === undefined) throw new SandlotError('not_implemented', 'Models cannot be added here.')
       if (ask.do === 'test') {
         const key = ask.apiKey ?? (ask.id === undefined ? undefined : await keyFor(ask.id, ask.baseUrl))
         return testEndpoint(ask, key ?? '', signal)
@@ -44,8 +42,8 @@ export function modelsRequests({ models: registry, log }: AcpServerParts): Exten
 
   /** Its key is for its own address alone. */
   async function keyFor(id: string, baseUrl: string): Promise<string | undefined> {
-    const known = registry?.view.endpoints.find((one) => one.id === id)
-    return known?.baseUrl === baseUrl ? registry?.keyOf(id) : undefined
+    const known = registry.view.endpoints.find((one) => one.id === id)
+    return known?.baseUrl === baseUrl ? registry.keyOf(id) : undefined
   }
 }
 

@@ -8,7 +8,7 @@ import type { NewAudit } from '@sandlot/shared/admin/audit'
 import { type SecretList, secretsParams } from '@sandlot/shared/account/secrets'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts } from '../parts.ts'
+import type { PersonParts, ProtocolParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import type { SignInResult } from '../../mcp/oauth/sign-ins.ts'
 import {
@@ -20,13 +20,11 @@ import { TEAM } from '../../config/instructions.ts'
 import { rulesParams } from '@sandlot/shared/account/rules-api'
 
 /** `_sandlot/secrets`: a person's secrets by name. Values are written and never returned. */
-export function secretsRequests(parts: AcpServerParts): ExtensionHandlers {
+export function secretsRequests({ secrets }: PersonParts): ExtensionHandlers {
   return {
     [EXT.secrets]: async ({ params }): Promise<SecretList> => {
       const { user: actor, ask } = parseParams(secretsParams, params, EXT.secrets)
       const { id } = actor
-      const { secrets } = parts
-      if (secrets === undefined) throw new SandlotError('not_implemented', 'This agent keeps no secrets.')
       const line = (what: 'secret_set' | 'secret_removed', name: string) =>
         ({ ...actorOf(actor), what, whom: { name } }) satisfies NewAudit
       if (ask.do === 'set') await secrets.set(id, ask.name, ask.value, line('secret_set', ask.name))
@@ -38,25 +36,21 @@ export function secretsRequests(parts: AcpServerParts): ExtensionHandlers {
 }
 
 /** `_sandlot/mcp_sign_in`: completes a person's sign-in at an MCP server. */
-export function mcpRequests(parts: AcpServerParts): ExtensionHandlers {
+export function mcpRequests({ finishSignIn }: PersonParts): ExtensionHandlers {
   return {
     [EXT.mcpSignIn]: async ({ params }): Promise<SignInResult> => {
       const { user, answer } = parseParams(mcpSignInParams, params, EXT.mcpSignIn)
-      if (parts.finishSignIn === undefined)
-        throw new SandlotError('not_implemented', 'This agent has no MCP servers.')
-      return parts.finishSignIn(user.id, new URLSearchParams(answer))
+      return finishSignIn(user.id, new URLSearchParams(answer))
     },
   }
 }
 
 /** `_sandlot/instructions`: a person's own instructions, and the team's, for our own service. */
-export function instructionsRequests(parts: AcpServerParts): ExtensionHandlers {
+export function instructionsRequests(parts: PersonParts & ProtocolParts): ExtensionHandlers {
   return {
     [EXT.instructions]: async ({ params }): Promise<Instructions | TeamInstructions> => {
       const { user: actor, of, text } = parseParams(instructionsParams, params, EXT.instructions)
       const { instructions, configuredInstructions: configured } = parts
-      if (instructions === undefined)
-        throw new SandlotError('not_implemented', 'This agent keeps no instructions.')
       const { id, role } = actor
       if (of === 'team' && text !== undefined && role !== 'admin')
         throw new SandlotError('forbidden', 'Only an administrator can say what holds for the team.')
@@ -76,31 +70,26 @@ export function instructionsRequests(parts: AcpServerParts): ExtensionHandlers {
 }
 
 /** `_sandlot/rules`: a person's own rules, for our own service. */
-export function rulesRequests(parts: AcpServerParts): ExtensionHandlers {
+export function rulesRequests({ manager }: ProtocolParts): ExtensionHandlers {
   return {
     [EXT.rules]: async ({ params, signal }) => {
       const { user: actor, ask } = parseParams(rulesParams, params, EXT.rules)
-      return parts.manager.rules.answer(actor.id, ask, signal, actorOf(actor))
+      return manager.rules.answer(actor.id, ask, signal, actorOf(actor))
     },
   }
 }
 
 /** `_sandlot/remove_person`, from our own service only, which checks authorization. */
-export function removalRequests(parts: AcpServerParts): ExtensionHandlers {
+export function removalRequests({ removePerson, log }: PersonParts & ProtocolParts): ExtensionHandlers {
   return {
     [EXT.removePerson]: async ({ params }) => {
       const { userId, data, handOver } = parseParams(removePersonParams, params, EXT.removePerson)
-      if (parts.removePerson === undefined)
-        throw new SandlotError('not_implemented', 'People are not removed from here.')
       try {
-        await parts.removePerson(userId, data, handOver)
+        await removePerson(userId, data, handOver)
       } catch (error) {
         const { cause } = error instanceof Error ? error : {}
         const stack = cause instanceof Error ? cause.stack : undefined
-        parts.log.warn(
-          { userId, data, error: messageOf(error), stack },
-          'a person is not completely removed yet',
-        )
+        log.warn({ userId, data, error: messageOf(error), stack }, 'a person is not completely removed yet')
         throw error
       }
       return {}

@@ -6,19 +6,17 @@ import { portsParams } from '@sandlot/shared/workspace/ports'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { createWebSocketStream } from 'ws'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts } from '../parts.ts'
+import type { ShellParts, WorkspaceParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
 
 /** Longer than a ticket is good for. */
 const UNCLAIMED_MS = 60_000
 
-export function portsRequests(parts: AcpServerParts): ExtensionHandlers {
+export function portsRequests({ shell }: WorkspaceParts): ExtensionHandlers {
   return {
     [EXT.ports]: async ({ params }): Promise<object> => {
       const { user, ask } = parseParams(portsParams, params, EXT.ports)
-      const { shell } = parts
-      if (shell === undefined) throw new SandlotError('not_implemented', 'There are no sandboxes here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
       return withSandboxErrors(async () => {
         // A stopped sandbox has nothing that listens, so it is not started.
@@ -33,7 +31,7 @@ export function portsRequests(parts: AcpServerParts): ExtensionHandlers {
   }
 }
 
-function offerConnection(streams: NonNullable<AcpServerParts['shell']>['streams'], inside: Duplex): string {
+function offerConnection(streams: ShellParts['streams'], inside: Duplex): string {
   const unclaimed = setTimeout(() => inside.destroy(), UNCLAIMED_MS).unref()
   try {
     return streams.offer((socket) => {

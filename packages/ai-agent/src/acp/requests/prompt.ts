@@ -100,7 +100,7 @@ async function beginPrompt(
       unattended: asked.unattended,
       onError: asked.onError,
       follows: asked.follows,
-      modeCeiling: access === 'owner' ? user.modeCeiling : parts.modeCeilingOf?.(session.userId, undefined),
+      modeCeiling: access === 'owner' ? user.modeCeiling : parts.modeCeilingOf(session.userId, undefined),
     })
     return { session, accepted }
   })

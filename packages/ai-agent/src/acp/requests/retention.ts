@@ -4,19 +4,14 @@ import { SandlotError } from '@sandlot/shared/base/errors'
 import { type RetentionPreview, type RetentionView, retentionParams } from '@sandlot/shared/admin/retention'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts } from '../parts.ts'
+import type { AdminParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 
-export function retentionRequests({ retention }: AcpServerParts): ExtensionHandlers {
+export function retentionRequests({ retention }: AdminParts): ExtensionHandlers {
   return {
     [EXT.retention]: async ({ params }): Promise<RetentionView | RetentionPreview> => {
       const { user, ask } = parseParams(retentionParams, params, EXT.retention)
       if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
-      if (retention === undefined)
-        throw new SandlotError(
-          'not_implemented',
-          'Retention is not available here: everything is stored for ever.',
-        )
       return retention.answer(ask, actorOf(user))
     },
   }

@@ -10,7 +10,7 @@ import { SandlotError } from '@sandlot/shared/base/errors'
 import { type AgentSandboxes, type SandboxUses, sandboxesParams } from '@sandlot/shared/admin/sandboxes'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts, SandboxAdmin } from '../parts.ts'
+import type { AdminParts, ProtocolParts, SandboxAdmin, WorkspaceParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
 import { administrator } from './administration.ts'
@@ -35,11 +35,15 @@ function useOf(stat: SandboxStat): SandboxUse {
   }
 }
 
-export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
-  const { shell, settings, audit, log } = parts
+export function sandboxRequests({
+  shell,
+  settings,
+  audit,
+  log,
+}: AdminParts & ProtocolParts & WorkspaceParts): ExtensionHandlers {
   const view = async ({ sandboxes, starting, limits }: SandboxAdmin, user: AgentUser) => {
     const { state, connected, stat, steps, image: made } = await sandboxes.status(user.id)
-    const { network } = settings?.effective(user) ?? {}
+    const { network } = settings.effective(user)
     const isReady = state === 'running' && connected
     return {
       state: isReady ? 'ready' : starting.has(user.id) || state === 'running' ? 'starting' : STATES[state],
@@ -48,20 +52,19 @@ export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
       cpus: limits.cpus,
       use: stat && useOf(stat),
       network: {
-        mode: network?.mode.value ?? 'none',
-        hosts: network?.hosts.value ?? [],
-        ask: network?.ask.value ?? false,
+        mode: network.mode.value,
+        hosts: network.hosts.value,
+        ask: network.ask.value,
       },
       allowed: {
-        terminal: shell?.mayUse(user.id, 'terminal') ?? false,
-        exec: shell?.mayUse(user.id, 'exec') ?? false,
+        terminal: shell.mayUse(user.id, 'terminal'),
+        exec: shell.mayUse(user.id, 'exec'),
       },
     } satisfies SandboxView
   }
   return {
     [EXT.sandbox]: async ({ params }): Promise<object> => {
       const { user, ask } = parseParams(sandboxParams, params, EXT.sandbox)
-      if (shell === undefined) throw new SandlotError('not_implemented', 'There are no sandboxes here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
       const { sandboxAdmin } = shell
       return withSandboxErrors(async () => {
@@ -72,7 +75,7 @@ export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
           case 'stop':
             log.info({ userId: user.id }, `a person’s ${ask.do} of their sandbox`)
             await sandboxAdmin.sandboxes[ask.do](user.id)
-            await audit?.write({
+            await audit.write({
               ...actorOf(user),
               what: ask.do === 'reset' ? 'sandbox_reset' : 'sandbox_stopped',
             })
@@ -96,12 +99,16 @@ export function sandboxRequests(parts: AcpServerParts): ExtensionHandlers {
 /** So many are measured at once. */
 const MEASURED_AT_ONCE = 8
 
-export function sandboxesRequests({ shell, ownership, audit, log }: AcpServerParts): ExtensionHandlers {
+export function sandboxesRequests({
+  shell,
+  ownership,
+  audit,
+  log,
+}: AdminParts & ProtocolParts & WorkspaceParts): ExtensionHandlers {
   return {
     [EXT.sandboxes]: async ({ params }): Promise<object> => {
       const { user: given, ask } = parseParams(sandboxesParams, params, EXT.sandboxes)
       const user = administrator(given)
-      if (shell === undefined) throw new SandlotError('not_implemented', 'There are no sandboxes here.')
       const { sandboxAdmin } = shell
       return withSandboxErrors(async () => {
         switch (ask.do) {
@@ -111,13 +118,13 @@ export function sandboxesRequests({ shell, ownership, audit, log }: AcpServerPar
             return measure(sandboxAdmin, ask.userIds)
           case 'reset':
           case 'stop': {
-            await ownership?.claim(ask.userId)
+            await ownership.claim(ask.userId)
             log.info({ by: user.id, userId: ask.userId }, `an administrator’s ${ask.do} of a sandbox`)
             const missing =
               ask.do === 'reset'
                 ? await sandboxAdmin.sandboxes.reset(ask.userId, 'replace')
                 : await sandboxAdmin.sandboxes.stop(ask.userId)
-            await audit?.write({
+            await audit.write({
               ...actorOf(user),
               what: ask.do === 'reset' ? 'sandbox_reset' : 'sandbox_stopped',
               whom: { id: ask.userId },

@@ -159,7 +159,7 @@ async function closeSession(context: HandlerContext, params: CloseSessionRequest
     // The outcomes of the calls of a prompt that this has stopped.
     await connection.sentThrough(session.id, session.seq)
     connection.unfollow(session.id)
-    await parts.clientServers?.leave(user.id, session.id)
+    await parts.clientServers.leave(user.id, session.id)
   })
   return {}
 }
@@ -175,7 +175,7 @@ async function deleteSession(context: HandlerContext, params: DeleteSessionReque
       whom: { id: params.sessionId },
     })
     connection.unfollow(params.sessionId)
-    await parts.clientServers?.leave(user.id, params.sessionId)
+    await parts.clientServers.leave(user.id, params.sessionId)
   })
   return {}
 }

@@ -17,23 +17,23 @@ import type { BudgetList } from '@sandlot/shared/admin/usage'
 import type { SettingsRegistry } from '../../people/settings-registry.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts } from '../parts.ts'
+import type { AdminParts, PersonParts, ProtocolParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 
-export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
-  const registry = (): SettingsRegistry => {
-    if (parts.settings === undefined)
-      throw new SandlotError('not_implemented', 'This agent keeps no settings of people.')
-    return parts.settings
-  }
+export function teamRequests({
+  settings: registry,
+  budgetsOf,
+  userSeen,
+  log,
+}: AdminParts & PersonParts & ProtocolParts): ExtensionHandlers {
   return {
     [EXT.settings]: async ({ params }) => {
       const { user, ask } = parseParams(settingsParams, params, EXT.settings)
-      if (ask.do === 'own') return { effective: registry().effective(user) } satisfies SettingsAnswer
+      if (ask.do === 'own') return { effective: registry.effective(user) } satisfies SettingsAnswer
       if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
-      const answer = await answerSettings(registry(), ask, user)
+      const answer = await answerSettings(registry, ask, user)
       if (ask.do === 'put' || ask.do === 'remove')
-        parts.log.info(
+        log.info(
           { by: user.id, subject: ask.subject, done: answer.conflict === undefined },
           `an administrator’s ${ask.do} of settings`,
         )
@@ -42,18 +42,18 @@ export function teamRequests(parts: AcpServerParts): ExtensionHandlers {
     [EXT.budgets]: async ({ params }) => {
       const { user } = parseParams(budgetsParams, params, EXT.budgets)
       // Their teams are said with it, also before their first chat.
-      parts.userSeen?.(user)
-      return { budgets: (await parts.budgetsOf?.(user.id)) ?? [] } satisfies BudgetList
+      userSeen(user)
+      return { budgets: await budgetsOf(user.id) } satisfies BudgetList
     },
     [EXT.putPerson]: async ({ params }) => {
       const { userId, ...person } = parseParams(putPersonParams, params, EXT.putPerson)
-      parts.userSeen?.({ id: userId, ...person } satisfies AgentUser)
+      userSeen({ id: userId, ...person } satisfies AgentUser)
       return {}
     },
     [EXT.teamSeeds]: async ({ params }) => {
       const { adopted = [] } = parseParams(teamSeedsParams, params, EXT.teamSeeds)
-      await registry().adopted(adopted)
-      return { teams: registry().teamSeeds() }
+      await registry.adopted(adopted)
+      return { teams: registry.teamSeeds() }
     },
   }
 }

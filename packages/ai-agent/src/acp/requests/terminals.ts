@@ -4,16 +4,14 @@ import { terminalsParams } from '@sandlot/shared/workspace/terminals'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts } from '../parts.ts'
+import type { WorkspaceParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
 
-export function terminalsRequests(parts: AcpServerParts): ExtensionHandlers {
+export function terminalsRequests({ shell }: WorkspaceParts): ExtensionHandlers {
   return {
     [EXT.terminals]: async ({ params }): Promise<object> => {
       const { user, ask } = parseParams(terminalsParams, params, EXT.terminals)
-      const { shell } = parts
-      if (shell === undefined) throw new SandlotError('not_implemented', 'There are no terminals here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
       const { terminals, streams } = shell
       // An open terminal can still be listed and closed by a user who lost the tool.

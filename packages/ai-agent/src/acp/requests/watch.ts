@@ -2,17 +2,16 @@
 import { EXT, watchParams } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { parseParams } from '../errors.ts'
-import type { AcpServerParts } from '../parts.ts'
+import type { WorkspaceParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
 
-export function watchRequests({ watches }: AcpServerParts): ExtensionHandlers {
+export function watchRequests({ watches }: WorkspaceParts): ExtensionHandlers {
   /** Connections that have asked before. */
   const known = new WeakSet<object>()
   return {
     [EXT.watch]: async ({ params, connection }): Promise<object> => {
       const { user, paths } = parseParams(watchParams, params, EXT.watch)
-      if (watches === undefined) throw new SandlotError('not_implemented', 'There are no sandboxes here.')
       if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no files of their own.')
       const tell = (changed: readonly string[]): void => connection.filesChanged(changed)
       if (!known.has(connection)) {
