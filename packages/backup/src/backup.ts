@@ -8,6 +8,7 @@ import { SandboxError } from '@sandlot/sandbox/errors'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { copyTogether } from '@sandlot/storage/database/copy-together'
 import { lockFile } from '@sandlot/storage/database/lock'
+import { lockBackups } from '@sandlot/storage/database/postgres-snapshot'
 import { type ArchiveWriter, writeArchive } from './archive.ts'
 import { asBackupError, BackupError } from './backup-error.ts'
 import { databasePath, deploymentOf, tarArguments } from './data-folder.ts'
@@ -70,9 +71,11 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   const deployment = deploymentOf(data, postgres === undefined, keys)
   mkdirSync(join(data, 'run'), { recursive: true, mode: 0o750 })
   const lock = lockFile(join(data, 'run', 'backup.lock'))
-  if (lock === undefined)
-    throw new BackupError('running', 'Another backup is in progress.', 'Wait until it has finished.')
+  if (lock === undefined) throw alreadyRunning()
   try {
+    // Backups with other data folders: on a cluster each Job has its own.
+    await using shared = postgres && (await lockBackups(postgres.url))
+    if (postgres !== undefined && shared === undefined) throw alreadyRunning()
     mkdirSync(to, { recursive: true, mode: 0o700 })
     removeUnfinished(to, deployment)
     if (postgres === undefined) checkRoom(data, to)
@@ -82,6 +85,10 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   } finally {
     lock.release()
   }
+}
+
+function alreadyRunning(): BackupError {
+  return new BackupError('running', 'Another backup is in progress.', 'Wait until it has finished.')
 }
 
 type Making = BackupOptions & { deployment: string }

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { AgentFolder } from '../../ai-agent/test/support/agent-process.ts'
 import { startFakeProvider, textAnswer } from '../../ai-agent/test/support/fake-provider.ts'
 import { describeOnPostgres } from '../../storage/test/support/on-postgres.ts'
-import { makeBackup, type MadeBackup } from '../src/backup.ts'
+import { makeBackup, type MadeBackup, type OpenWorkspaces } from '../src/backup.ts'
 import { BackupError } from '../src/backup-error.ts'
 import { migrate } from '../src/migrate.ts'
 import { programOf } from '../src/pg-process.ts'
@@ -45,14 +45,14 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
   }, 60_000)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  const backup = (data: string, url: string): Promise<MadeBackup> =>
+  const backup = (data: string, url: string, workspaces?: OpenWorkspaces): Promise<MadeBackup> =>
     makeBackup({
       data,
       postgres: { url, machine },
       to,
       passphrase: PASSPHRASE,
       settings: [],
-      workspaces: undefined,
+      workspaces,
       version: '0.1.0',
       doing: () => undefined,
     })
@@ -162,6 +162,21 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     const empty = await postgres.database('for_files')
     expect(await problem(restore(files.file, join(folder, 'files'), empty))).toBe('other_database')
     expect(readdirSync(folder)).not.toContain('files')
+  })
+
+  test('two data folders of one database, as those of two Jobs, are backed up one after the other', async () => {
+    const [data, other] = [join(folder, 'job'), join(folder, 'other-job')]
+    for (const each of [data, other]) await makeDeployment(each)
+    const url = await postgres.database('jobs')
+    await (await openSessionStore(url)).close()
+    let tried: unknown
+    const first = backup(data, url, async () => {
+      tried = await backup(other, url).catch((error: unknown) => error)
+      throw new Error('it was ended here')
+    })
+    await expect(first).rejects.toThrow('it was ended here')
+    expect(tried).toMatchObject({ code: 'running' })
+    expect(await backup(other, url)).toMatchObject({ leftOut: [] })
   })
 
   test('a database that a move has not ended in is neither backed up nor restored into', async () => {

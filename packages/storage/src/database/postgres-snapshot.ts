@@ -47,6 +47,25 @@ export async function holdSnapshot(url: string): Promise<Snapshot> {
   }
 }
 
+/**
+ * The lock for one backup at a time, until it is disposed of or its connection ends; undefined
+ * while another process has it. Throws `StorageError`: cannot_open, io.
+ */
+export async function lockBackups(url: string): Promise<AsyncDisposable | undefined> {
+  const { db, health, close } = connectPostgres(url)
+  try {
+    const { rows } = await sql<{ alone: boolean }>`
+      select pg_try_advisory_lock(hashtext('sandlot is backed up')) as alone
+    `.execute(db)
+    if (rows[0]?.alone === true) return { [Symbol.asyncDispose]: close }
+    await close()
+    return undefined
+  } catch (error) {
+    await close()
+    throw health.typed(error)
+  }
+}
+
 /** Our schemas, and the server's version. Throws `StorageError`: cannot_open, io. */
 export async function inspectPostgres(url: string): Promise<{ server: string; schemas: string[] }> {
   const { db, health, close } = connectPostgres(url)
