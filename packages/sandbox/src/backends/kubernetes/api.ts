@@ -169,6 +169,17 @@ export function createApi(access: ClusterAccess): KubernetesApi {
   }
 }
 
+/** `hidden`: it may not be read. */
+export async function readable<T>(api: KubernetesApi, path: string): Promise<T | 'absent' | 'hidden'> {
+  try {
+    return await api.read<T>(path)
+  } catch (error) {
+    if (error instanceof KubernetesError && error.status === 404) return 'absent'
+    if (error instanceof KubernetesError && error.status === 403) return 'hidden'
+    throw error
+  }
+}
+
 function queryOf({ labels, fields }: Selection): Record<string, string | undefined> {
   return { labelSelector: labels, fieldSelector: fields }
 }

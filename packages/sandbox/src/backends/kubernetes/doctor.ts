@@ -2,7 +2,7 @@
 import { check, type Finding, report, unknown } from '#shared/base/finding'
 import type { SandboxSpec } from '../../backend.ts'
 import { type AccessOptions, readAccess } from './access.ts'
-import { createApi, type KubernetesApi } from './api.ts'
+import { createApi, type KubernetesApi, readable } from './api.ts'
 import { KubernetesError } from './api-error.ts'
 import { claimTemplate } from './claim-template.ts'
 import { CLAIMS, type KubernetesObject, type Pod, PODS, type Resource } from './objects.ts'
@@ -170,14 +170,4 @@ async function nodes(api: KubernetesApi): Promise<Finding[]> {
       `${info.containerRuntimeVersion}, kubelet ${info.kubeletVersion}, Linux ${info.kernelVersion}`,
   )
   return [report('nodes', 'Nodes', `${kinds.length}: ${[...new Set(kinds)].join('; ')}`)]
-}
-
-async function readable<T>(api: KubernetesApi, path: string): Promise<T | 'absent' | 'hidden'> {
-  try {
-    return await api.read<T>(path)
-  } catch (error) {
-    if (error instanceof KubernetesError && error.status === 404) return 'absent'
-    if (error instanceof KubernetesError && error.status === 403) return 'hidden'
-    throw error
-  }
 }

@@ -15,6 +15,7 @@ import { type PersistentVolumeClaim, type Pod, PODS } from './objects.ts'
 import type { StreamPace } from './pace.ts'
 import { podEnd, podProblem, startTooLong } from './pod-problem.ts'
 import { CONTAINER } from './pod-template.ts'
+import { lacksRoom, Room } from './room.ts'
 import { hasEnded, isEnding, isGated, isRunning, sandboxesOf } from './sandboxes-of.ts'
 import type { Cache } from './watch.ts'
 
@@ -24,8 +25,6 @@ const RELAY = ['/usr/lib/sandlot/sbxd', 'relay']
 const START_MS = 100_000
 /** Milliseconds for which a Pod without room is waited for: an autoscaler may add a node. */
 const ROOM_MS = 45_000
-/** Reasons of the scheduler that end with another Pod. */
-const LACKS_ROOM = /Insufficient|Too many pods/
 /** Milliseconds from one warm Pod that gives its room to a person’s until the next one does. */
 const GIVE_WAY_MS = 4_000
 /** Milliseconds from the deletion of a Pod until it is gone, unless its node is lost. */
@@ -55,6 +54,7 @@ export class Pods {
   readonly #api: KubernetesApi
   readonly #cache: Cache<Pod>
   readonly #claims: Claims
+  readonly #room: Room
   /** Why Pods ended that could not be replaced yet. */
   readonly #ended = new Map<string, SandboxError>()
   /** Times at which relays were killed, by uid of the Pod, on the clock of `performance.now()`. */
@@ -65,6 +65,7 @@ export class Pods {
     this.#api = options.api
     this.#cache = options.cache
     this.#claims = options.claims
+    this.#room = new Room(options)
   }
 
   async list(labels: Record<string, string>): Promise<BackendSandbox[]> {
@@ -81,7 +82,9 @@ export class Pods {
 
   async create(spec: SandboxSpec, signal?: AbortSignal): Promise<BackendSandbox> {
     const { deployment, fingerprint } = this.#options
-    const id = podName(deployment, spec.slot, ownerOf(deployment, spec)?.generation ?? 0)
+    const owner = ownerOf(deployment, spec)
+    if (owner === undefined) await this.#room.checkForWarm()
+    const id = podName(deployment, spec.slot, owner?.generation ?? 0)
     await this.#claims.begin(spec, fingerprint(spec), signal)
     if ((await this.#cache.ask(id, signal)) === undefined) await this.#make(spec, signal)
     const made = (await this.list({ [LABEL.slot]: spec.slot })).find((sandbox) => sandbox.id === id)
@@ -281,6 +284,8 @@ export class Pods {
     }
     const home = await this.#claims.ofSandbox(name, signal)
     if (home === undefined) throw lost()
+    // One that gave its room away would take it back.
+    if (home.metadata.labels?.[KEY.owner] === undefined) await this.#room.checkForWarm()
     let opened: Pod
     try {
       opened = await this.#cache.patch(
@@ -320,34 +325,14 @@ export class Pods {
         const problem = podProblem(now, home)
         const waited = performance.now() - began
         if (problem !== undefined && (problem.isFinal || waited > ROOM_MS)) throw problem.error
-        if (!isWarm && LACKS_ROOM.test(problem?.error.message ?? '') && waited - gaveWay > GIVE_WAY_MS) {
+        if (!isWarm && lacksRoom(now) && waited - gaveWay > GIVE_WAY_MS) {
           gaveWay = waited
-          void this.#giveWay()
+          void this.#room.giveWay(home)
         }
         return false
       },
       { doing: `start the Pod ${name}`, ms: START_MS, signal },
     )
-  }
-
-  /**
-   * Deletes one warm Pod, so that a person’s has room: all have one priority, because that of a
-   * warm one would stay with it when it is claimed. Never rejects: that Pod waits in any case.
-   */
-  async #giveWay(): Promise<void> {
-    try {
-      const warm = (await this.#cache.list()).find(
-        (pod) => pod.metadata.labels?.[KEY.owner] === undefined && isRunning(pod) && !isEnding(pod),
-      )
-      if (warm === undefined) return
-      const { name, uid, resourceVersion } = warm.metadata
-      const home = await this.#claims.ofSandbox(name)
-      // A claim changes the PersistentVolumeClaim first, then the version of the Pod.
-      if (home?.metadata.labels?.[KEY.owner] !== undefined) return
-      await this.#cache.remove(name, { uid, resourceVersion, graceSeconds: 2 })
-    } catch {
-      // The next one is tried after GIVE_WAY_MS; nothing else depends on it.
-    }
   }
 
   /** Deletes this Pod and waits until it is gone; another one of its name stays. Idempotent. */

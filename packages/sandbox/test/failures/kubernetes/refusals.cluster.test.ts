@@ -79,8 +79,25 @@ describe.skipIf(noCluster !== undefined)(`what a cluster refuses (${noCluster ??
     const running = async (): Promise<string[]> =>
       (await fixture.kubectl('get', 'pod', '-o', 'jsonpath={.items[*].metadata.name}')).split(' ').toSorted()
     expect(await running()).toEqual([claimed, second].toSorted())
-    await expect(open({}, AbortSignal.timeout(12_000))).rejects.toThrow()
-    expect(await running()).toEqual(expect.arrayContaining([claimed, second]))
+    const waits = open({}, AbortSignal.timeout(12_000))
+    const reasons = ['get', 'pod', '-o', 'jsonpath={.items[*].status.conditions[*].reason}']
+    await expect.poll(() => fixture.kubectl(...reasons), { timeout: 10_000 }).toContain('Unschedulable')
+    // It would take the room that another one of the pool has given up.
+    await expect(openWarm('cccccccc')).rejects.toMatchObject({ code: 'host_full' })
+    await expect(waits).rejects.toThrow()
+    const all = await running()
+    expect(all).toEqual(expect.arrayContaining([claimed, second]))
+    for (const id of all) if (id !== claimed && id !== second) await backend.remove(id)
+
+    // Each home can be used on one node only, so that the warm sandbox of the other node is no help.
+    await backend.stop(second)
+    const there = await openWarm('dddddddd')
+    await backend.stop(claimed)
+    const here = await openWarm('eeeeeeee')
+    const again = await backend.open({ id: claimed, state: 'stopped' })
+    again.stream.destroy()
+    expect(await running()).toEqual([claimed, there].toSorted())
+    expect(here).not.toBe(there)
   }, 120_000)
 
   test('a class of volumes without any', async ({ skip }) => {
