@@ -18,14 +18,15 @@ import { CLAIMS, PODS, type Pod } from './objects.ts'
 import type { StreamPace } from './pace.ts'
 import { podProblem } from './pod-problem.ts'
 import { COPY_CONTAINER, copyTemplate, type PodSettings } from './pod-template.ts'
+import { START_MS } from './pods.ts'
 import { hasEnded, isEnding, isGated, isRunning } from './sandboxes-of.ts'
 import { createCache, type Cache } from './watch.ts'
 
 const HOME = '/volume/home'
-/** Milliseconds until the Pod runs: its image and its volume may take long. */
-const START_MS = 100_000
-/** Milliseconds for which a sandbox that starts or ends is waited for. */
-const SETTLE_MS = 20_000
+/** Milliseconds for which a sandbox that ends is waited for. */
+const END_MS = 20_000
+/** The same of one that starts: it has a node, or is removed, a moment after `START_MS`. */
+const SETTLE_MS = START_MS + END_MS
 
 /**
  * The word of its first line comes back when tar has ended well, because the end of an exec proves
@@ -130,17 +131,17 @@ export class Copies implements BackendCopies {
   async #nodeOf(slot: string): Promise<string | undefined> {
     const { api, deployment } = this.#options
     const labels = `${selectorOf(deployment)},sandlot.dev/slot=${slot}`
-    for (const deadline = performance.now() + SETTLE_MS; ;) {
+    for (const began = performance.now(); ;) {
       const { items } = await api.list(PODS, { labels })
       const user = items.find((pod) => !isGated(pod) && !hasEnded(pod))
       const node = user?.spec.nodeName
       if (user === undefined || (node !== undefined && !isEnding(user))) return node
-      if (performance.now() > deadline)
+      if (performance.now() - began > (node === undefined ? SETTLE_MS : END_MS))
         throw new SandboxError(
           'workspace_unreachable',
           node === undefined
-            ? 'Its sandbox waits for a node.'
-            : `The node ${node} has not ended its sandbox within ${SETTLE_MS / 1_000} s.`,
+            ? `Its sandbox has waited for a node for ${SETTLE_MS / 1_000} s.`
+            : `The node ${node} has not ended its sandbox within ${END_MS / 1_000} s.`,
         )
       await sleep(500)
     }

@@ -22,7 +22,7 @@ import type { Cache } from './watch.ts'
 /** This file of the image may be run and not read, so that no command opens a relay. */
 const RELAY = ['/usr/lib/sandlot/sbxd', 'relay']
 /** Milliseconds from the open of a Pod until it runs: its image and a new node take long. */
-const START_MS = 100_000
+export const START_MS = 100_000
 /** Milliseconds for which a Pod without room is waited for: an autoscaler may add a node. */
 const ROOM_MS = 45_000
 /** Milliseconds from one warm Pod that gives its room to a person’s until the next one does. */

@@ -3,10 +3,12 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse, stringify } from 'yaml'
 
+import { onlyInFullRun } from '../../../../../test/campaign.ts'
 import { noCluster, noOwnCluster, ownCluster, testCluster } from '../../../../../test/cluster/cluster.ts'
 import type { SandboxBackend, SandboxSpec } from '../../../src/backend.ts'
 import { copyTemplate } from '../../../src/backends/kubernetes/pod-template.ts'
@@ -82,6 +84,31 @@ describe.skipIf(noCluster !== undefined)(`on a cluster (${noCluster ?? 'of this 
     const [one, other, ...more] = (await fixture.kubectl(...nodes)).split(' ')
     expect([one, more]).toEqual([other, []])
     await rest(again)
+  }, 180_000)
+
+  test('the home of a sandbox that waits for a node is copied when it has one', async ({ skip }) => {
+    onlyInFullRun(skip)
+    const { volume, slot } = bench.spec
+    const [sandbox] = await fixture.backend.list({ 'sandlot.slot': slot })
+    await fixture.backend.stop(sandbox?.id ?? '')
+    const labels = {
+      'sandlot.dev/deployment': fixture.deployment,
+      'sandlot.dev/role': 'sandbox',
+      'sandlot.dev/slot': slot,
+    }
+    await fixture.apply({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'waits', labels },
+      spec: { containers: [{ name: 'main', image: 'none' }], nodeSelector: { none: 'such' } },
+    })
+    const reading = fixture.backend.inventory.copies.read(volume)[Symbol.asyncIterator]()
+    const first = reading.next()
+    // An agent waits about as long for room.
+    await Promise.race([first, sleep(40_000)])
+    await fixture.kubectl('delete', 'pod', 'waits')
+    expect((await first).value?.length).toBeGreaterThan(0)
+    await rest(reading)
   }, 180_000)
 
   test('the rights of a backup are enough for copies, and an agent has none of them', async () => {
