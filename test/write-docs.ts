@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { envExample, settingsReference, withSettings, withVariables } from './configuration-docs.ts'
 import { alertRules, grafanaDashboard, withMetrics } from './observability-docs.ts'
 import { ROOT } from './source-files.ts'
+import { pageRoutes } from './page-routes.ts'
 import { openApi } from '../packages/service/test/support/openapi.ts'
 import { toolReference } from './tool-docs.ts'
 
@@ -18,5 +19,6 @@ writeFileSync(join(ROOT, 'docs/settings.md'), settingsReference())
 writeFileSync(join(ROOT, '.env.example'), envExample())
 writeFileSync(join(ROOT, 'docs/tools.md'), toolReference())
 writeFileSync(join(ROOT, 'docs/openapi.json'), openApi())
+writeFileSync(join(ROOT, 'packages/web/src/net/routes.ts'), pageRoutes())
 writeFileSync(join(ROOT, 'docker/observability/grafana-dashboard.json'), grafanaDashboard())
 writeFileSync(join(ROOT, 'docker/observability/alert-rules.yaml'), alertRules())

@@ -3,7 +3,7 @@
  * write them composed (NFC). They look the same, so a name that differs in nothing else is meant.
  */
 import { SandboxError } from '@sandlot/sandbox/errors'
-import type { SandboxFiles } from '@sandlot/sandbox/sandbox'
+import type { SandboxFiles } from '@sandlot/sandbox/files'
 
 const OTHER_THAN_ASCII = /[^\0-\x7F]/
 

@@ -36,7 +36,6 @@ const RIGHTFUL: Record<string, string> = {
   'shared/src/acp/meta.ts: stop': 'what an administrator does to a prompt',
   'shared/src/admin/actions.ts: stop': 'what an administrator does to a sandbox',
   'shared/src/admin/sandboxes.ts: stop': 'what an administrator does to a sandbox',
-  'web/src/net/administration.ts: stop': 'what an administrator does to a sandbox',
   'web/src/settings/sandboxes/sandboxes.tsx: stop': 'what an administrator does to a sandbox',
   'shared/src/chat/sandlot-event.ts: stop': 'what a prompt asks for when a call fails',
   'web/src/chat/chat-page.tsx: stop': 'the shortcut that stops a prompt',

@@ -15,7 +15,7 @@ import { type Sessions, lineFor } from '../chat/sessions.ts'
 interface SessionChangesParts {
   sessions: Sessions
   sockets: Pick<Sockets, 'sendTo' | 'people'>
-  accounts: Pick<AccountsStore, 'listUsers'>
+  accounts: Pick<AccountsStore, 'users'>
   log: Logger
 }
 
@@ -44,7 +44,7 @@ async function notifyReaders(
   const { sessionId } = summary
   const { shares: shareRows, chats } = await sessions.reader()
   const shares = await shareRows.of(sessionId)
-  const users = people.every(({ id }) => id === userId) ? [] : await accounts.listUsers()
+  const users = people.every(({ id }) => id === userId) ? [] : await accounts.users.list()
   const now = Date.now()
   for (const who of people) {
     const mark = (await chats.marks(who.id, [sessionId])).get(sessionId)

@@ -69,14 +69,12 @@ export const signInRequest = z.strictObject({
   email: z.string().min(1).max(254),
   password: z.string().min(1).max(MAX_PASSWORD_CHARS),
 })
-export type SignInRequest = z.infer<typeof signInRequest>
 
 /** `PUT /api/password` → 204. All other sign-ins of this user end; their API keys stay. */
 export const newPasswordRequest = z.strictObject({
   current: z.string().min(1).max(MAX_PASSWORD_CHARS),
   password,
 })
-export type NewPasswordRequest = z.infer<typeof newPasswordRequest>
 
 /** `PUT /api/account/name` → 204. */
 export const newNameRequest = z.strictObject({ name })

@@ -5,7 +5,6 @@ import { rule, ruleEffect, ruleMatch } from '../chat/rules.ts'
 
 /** `POST /api/admin/rules` → 201 with the `Rule`. `DELETE /api/admin/rules/:id` → 204. */
 export const newDeploymentRule = z.strictObject({ effect: ruleEffect, match: ruleMatch })
-export type NewDeploymentRule = z.infer<typeof newDeploymentRule>
 
 /** `GET /api/admin/rules` */
 export const deploymentRules = z.object({

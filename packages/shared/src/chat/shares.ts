@@ -46,7 +46,6 @@ export const newSnapshot = z.strictObject({
   outputs: z.boolean().default(false),
   expiresAt: epochMs.nullable().default(null),
 })
-export type NewSnapshot = z.infer<typeof newSnapshot>
 
 export const snapshot = z.object({
   /** The secret part of its link: `/snapshots/:id`. */

@@ -20,6 +20,7 @@ import {
   Trash2,
 } from 'lucide-react'
 import { useLocation } from 'wouter'
+import { call } from '../net/call.ts'
 import { usePendingList } from '../chat/approvals/pending-button.tsx'
 import { useChat, useChatState } from '../state/chat-context.ts'
 import { MODE_WORDS } from '../chat/composer/mode-menu.tsx'
@@ -29,7 +30,6 @@ import { useWorkspace } from '../state/use-workspace.ts'
 import { ownKeys } from '../lib/own-keys.ts'
 import { type Shortcut, keysOf } from '../lib/shortcuts.ts'
 import { setTheme } from '../lib/theme.ts'
-import { signOut } from '../net/http.ts'
 import { groupsOf } from '../settings/sections.tsx'
 import { useDeleteChats } from '../sidebar/use-delete-chats.ts'
 import { isBusy } from '../state/chat-state.ts'
@@ -187,7 +187,7 @@ function useSettingsActions(): PaletteItem[] {
     id: 'sign-out',
     label: 'Sign out',
     icon: LogOut,
-    run: () => void signOut().finally(onSignedOut),
+    run: () => void call('signOut').finally(onSignedOut),
   }
   return [...settings, leave]
 }

@@ -1,5 +1,5 @@
 /** The first page by sign-in state: set-up, sign-in, or the chat. */
-import type { Me } from '@sandlot/shared/account/api'
+import { me as meSchema, type Me } from '@sandlot/shared/account/api'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
@@ -7,8 +7,8 @@ import type { SignInWays } from '@sandlot/shared/account/sign-in-api'
 import { AuthLayout } from '../auth/auth-layout.tsx'
 import { InvitationPage, ResetPage, SetupPage } from '../auth/link-pages.tsx'
 import { SignInPage } from '../auth/sign-in-page.tsx'
-import { ApiError, fetchMe, fetchSetupNeeded, signOut } from '../net/http.ts'
-import { fetchSignInWays } from '../net/sign-in.ts'
+import { call } from '../net/call.ts'
+import { ApiError } from '../net/http.ts'
 import { Button } from '../ui/button.tsx'
 import { LogoMark } from '../ui/logo.tsx'
 
@@ -27,15 +27,15 @@ const BY_PASSWORD: SignInWays = { local: 'all', providers: [], reset: false }
 
 async function findOut(): Promise<Who> {
   try {
-    return { state: 'known', me: await fetchMe() }
+    return { state: 'known', me: meSchema.parse(await call('getMe')) }
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'unauthenticated') {
       return { state: 'unreachable', message: messageOf(error) }
     }
   }
   try {
-    const ways = fetchSignInWays().catch(() => BY_PASSWORD)
-    return { state: 'nobody', setupNeeded: await fetchSetupNeeded(), ways: await ways }
+    const ways = call('listWaysIn').catch(() => BY_PASSWORD)
+    return { state: 'nobody', setupNeeded: (await call('getSetup')).needed, ways: await ways }
   } catch (error) {
     return { state: 'unreachable', message: messageOf(error) }
   }
@@ -130,7 +130,7 @@ function SignedInAlready(props: { me: Me; onSignedOut: () => void }) {
         <Button variant="primary" onClick={() => navigate('/', { replace: true })}>
           Go to your chats
         </Button>
-        <Button onClick={() => void signOut().finally(props.onSignedOut)}>Sign out</Button>
+        <Button onClick={() => void call('signOut').finally(props.onSignedOut)}>Sign out</Button>
       </div>
     </AuthLayout>
   )

@@ -12,7 +12,8 @@ import { moveDraft } from '../chat/composer/drafts.ts'
 import { GuestHome } from '../chat/empty-chat.tsx'
 import { Layout } from './layout.tsx'
 import { browserStorage, storageOfPerson, unsentStorage } from '../lib/storage.ts'
-import { ApiError, fetchMe, fetchSession, fetchSessions } from '../net/http.ts'
+import { call } from '../net/call.ts'
+import { ApiError } from '../net/http.ts'
 import { discardImage, uploadImage } from '../net/images.ts'
 import { registerWorker, renewPush } from '../net/push.ts'
 import { Attachments } from '../state/attachments.ts'
@@ -122,10 +123,10 @@ function useTabChat(me: Me, path: string, onSignedOut: () => void) {
       new Chat({
         url: `${location.origin.replace(/^http/, 'ws')}/ws`,
         storage: storageOfPerson(browserStorage('session'), me.id),
-        fetchSessions,
-        fetchSession,
+        fetchSessions: (before) => call('listChats', { query: { archived: false, before } }),
+        fetchSession: (id) => call('getChat', { params: { id } }),
         onRefused: () => {
-          fetchMe().catch((error: unknown) => {
+          call('getMe').catch((error: unknown) => {
             if (error instanceof ApiError && error.code === 'unauthenticated') latest.current.onSignedOut()
           })
         },

@@ -1,7 +1,7 @@
 import type { SignInWays } from '@sandlot/shared/account/sign-in-api'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { type ReactNode, useState } from 'react'
-import { leaveForProvider } from '../net/sign-in.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { LogoMark } from '../ui/logo.tsx'
@@ -39,10 +39,13 @@ export function ProviderButtons(props: {
     setLeaving(id)
     setProblem(null)
     // The spinner stays until the provider's page is there.
-    leaveForProvider(id, { returnTo, invitation }).catch((error: unknown) => {
-      setLeaving(null)
-      setProblem(messageOf(error))
-    })
+    call('beginSignIn', { params: { id }, body: { returnTo, invitation } }).then(
+      ({ url }) => location.assign(url),
+      (error: unknown) => {
+        setLeaving(null)
+        setProblem(messageOf(error))
+      },
+    )
   }
   return (
     <div className="flex flex-col gap-2.5">

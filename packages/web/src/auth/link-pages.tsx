@@ -5,8 +5,7 @@ import type { InvitationOffer, SignInWays } from '@sandlot/shared/account/sign-i
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { formatDate } from '../lib/format.ts'
-import { setUp } from '../net/http.ts'
-import { acceptInvitation, fetchInvitation, resetPassword } from '../net/sign-in.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
@@ -29,7 +28,9 @@ const NEW_PASSWORD = {
 export function SetupPage(props: { token: string; onSignedIn: () => Promise<void> }) {
   const [form, setForm] = useState({ token: props.token, name: '', email: '', password: '' })
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    await setUp({ ...form, token: form.token.trim(), name: form.name.trim(), email: form.email.trim() })
+    await call('setUp', {
+      body: { ...form, token: form.token.trim(), name: form.name.trim(), email: form.email.trim() },
+    })
     await props.onSignedIn()
   })
   const field = (name: keyof typeof form) => ({
@@ -77,7 +78,9 @@ export function InvitationPage(props: { token: string; ways: SignInWays; onSigne
   const [offer, setOffer] = useState<InvitationOffer | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   useEffect(() => {
-    fetchInvitation(token).then(setOffer, (error: unknown) => setProblem(messageOf(error)))
+    call('showInvitation', { body: { token } }).then(setOffer, (error: unknown) =>
+      setProblem(messageOf(error)),
+    )
   }, [token])
   if (problem !== null)
     return (
@@ -104,11 +107,13 @@ export function InvitationPage(props: { token: string; ways: SignInWays; onSigne
 function AcceptForm(props: { token: string; email: string | null; onSignedIn: () => Promise<void> }) {
   const [form, setForm] = useState({ name: '', email: props.email ?? '', password: '' })
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    await acceptInvitation({
-      ...form,
-      token: props.token,
-      name: form.name.trim(),
-      email: form.email.trim(),
+    await call('acceptInvitation', {
+      body: {
+        ...form,
+        token: props.token,
+        name: form.name.trim(),
+        email: form.email.trim(),
+      },
     })
     await props.onSignedIn()
   })
@@ -143,7 +148,7 @@ export function ResetPage(props: { token: string }) {
   const [password, setPassword] = useState('')
   const [done, setDone] = useState(false)
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    await resetPassword(props.token, password)
+    await call('finishReset', { body: { token: props.token, password } })
     setDone(true)
   })
   if (done)

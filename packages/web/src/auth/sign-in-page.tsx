@@ -1,6 +1,6 @@
 import type { SignInWays } from '@sandlot/shared/account/sign-in-api'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
-import { askForReset, fetchSignInProblem, sendCode, signIn } from '../net/sign-in.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
@@ -107,7 +107,8 @@ function PasswordForm(props: {
 }) {
   const [password, setPassword] = useState('')
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    if ((await signIn({ email: props.email.trim(), password })) === 'code') props.onCode()
+    const answer = await call('signIn', { body: { email: props.email.trim(), password } })
+    if ('secondFactor' in answer) props.onCode()
     else await props.onSignedIn()
   })
   return (
@@ -157,9 +158,11 @@ function useProviderProblem(): string | null {
   useEffect(() => {
     const id = new URLSearchParams(location.search).get('problem')
     if (id === null) return
-    fetchSignInProblem(id).then(setProblem, () =>
-      // Kept for some minutes only.
-      setProblem('That sign-in did not work. Try again.'),
+    call('getSignInProblem', { params: { id } }).then(
+      ({ message }) => setProblem(message),
+      () =>
+        // Kept for some minutes only.
+        setProblem('That sign-in did not work. Try again.'),
     )
   }, [])
   return problem
@@ -169,7 +172,7 @@ function Code(props: { onSignedIn: () => Promise<void>; onBack: () => void }) {
   const [code, setCode] = useState('')
   const form = useRef<HTMLFormElement>(null)
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    await sendCode(code.replaceAll(' ', ''))
+    await call('signInWithCode', { body: { code: code.replaceAll(' ', '') } })
     await props.onSignedIn()
   })
   return (
@@ -205,7 +208,7 @@ function Forgotten(props: {
   onBack: () => void
 }) {
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    await askForReset(props.email.trim())
+    await call('beginReset', { body: { email: props.email.trim() } })
     props.onMailed()
   })
   return (

@@ -6,7 +6,7 @@ import { MAX_TITLE_CHARS } from '@sandlot/shared/chat/frames'
 import { useChatState } from '../state/chat-context.ts'
 import { useReadingOf } from '../state/reading.ts'
 import { useSubmit } from '../auth/use-submit.ts'
-import { renameSession } from '../net/http.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
@@ -79,7 +79,7 @@ export function ChatMenu(props: { title: string; onShare: () => void; onRename: 
 export function RenameDialog(props: { sessionId: string; title: string; onClose: () => void }) {
   const [title, setTitle] = useState(props.title)
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    await renameSession(props.sessionId, title.trim())
+    await call('renameChat', { params: { id: props.sessionId }, body: { title: title.trim() } })
     props.onClose()
   })
   return (

@@ -46,7 +46,7 @@ import { useWorkspace } from '../state/use-workspace.ts'
 import { quotePath } from '@sandlot/shared/base/quoted-path'
 import { useNewInProject, useSeen } from '../state/chat-hooks.tsx'
 import { readAgain } from '../net/images.ts'
-import { sendComment } from '../net/shares.ts'
+import { call } from '../net/call.ts'
 
 /** One session, or (null) the chat that does not exist yet. */
 export function ChatPage(props: { sessionId: string | null }) {
@@ -116,7 +116,7 @@ export function ChatPage(props: { sessionId: string | null }) {
   const sayToPeople = async (session: string, text: string) => {
     const mentions = mentionsIn(text, mentionable)
     try {
-      await sendComment(session, { commentId: newId('r'), text, mentions })
+      await call('comment', { params: { id: session }, body: { commentId: newId('r'), text, mentions } })
     } catch (error) {
       composer.current?.giveBack(text)
       chat.warn(session, `Your comment was not sent. ${messageOf(error)}`)

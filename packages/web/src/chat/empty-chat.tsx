@@ -8,11 +8,11 @@ import {
   UsersRound,
   type LucideIcon,
 } from 'lucide-react'
-import type { Me } from '@sandlot/shared/account/api'
+import { me as meSchema, type Me } from '@sandlot/shared/account/api'
 import { useEffect, useState } from 'react'
 import { useChat, useChatState } from '../state/chat-context.ts'
 import { DemoExplanation } from './demo-note.tsx'
-import { fetchMe } from '../net/http.ts'
+import { call } from '../net/call.ts'
 import { InProject } from '../state/chat-hooks.tsx'
 
 const IDEAS: { icon: LucideIcon; title: string; text: string }[] = [
@@ -138,8 +138,8 @@ function useFullImage(me: Me): 'building' | 'failed' | undefined {
     if (state !== 'building') return
     const asking = setInterval(() => {
       // Away just now: asked again with the next tick.
-      fetchMe().then(
-        (now) => setState(now.fullImage?.state),
+      call('getMe').then(
+        (now) => setState(meSchema.parse(now).fullImage?.state),
         () => undefined,
       )
     }, ASK_AGAIN_MS)

@@ -1,69 +1,16 @@
-/** Requests about the person's workspace. Paths are relative to it. Failures are `ApiError`s. */
-import { errorBody } from '@sandlot/shared/account/api'
+/** Bytes of the person's workspace. Paths are relative to it. Failures are `ApiError`s. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
-import {
-  type DirectoryList,
-  type FilesFound,
-  type TrashList,
-  directoryList,
-  fileRemoved,
-  fileRestored,
-  filesFound,
-  trashList,
-} from '@sandlot/shared/workspace/files'
-import { z } from 'zod'
-import { ApiError, call, problemOf } from './http.ts'
-
-const nothing = z.unknown()
-const encoded = encodeURIComponent
-
-/** The first 1,000 entries behind `after`, by name. */
-export function fetchDirectory(path: string, after?: string): Promise<DirectoryList> {
-  const behind = after === undefined ? '' : `&after=${encoded(after)}`
-  return call(directoryList, 'GET', `/api/files?path=${encoded(path)}${behind}`)
-}
-
-export function searchFiles(query: string, most: number): Promise<FilesFound> {
-  return call(filesFound, 'GET', `/api/files/search?q=${encoded(query)}&most=${most}`)
-}
-
-export async function makeFolder(path: string): Promise<void> {
-  await call(nothing, 'POST', '/api/files/folder', { path })
-}
-
-/** Throws `conflict` where something is. */
-export async function moveFile(path: string, to: string): Promise<void> {
-  await call(nothing, 'POST', '/api/files/move', { path, to })
-}
-
-/** Answers what undoes it; null: it is gone for good. */
-export async function removeFile(path: string, options: { forever?: boolean } = {}): Promise<string | null> {
-  const forever = options.forever === true ? '&forever=true' : ''
-  return (await call(fileRemoved, 'DELETE', `/api/files?path=${encoded(path)}${forever}`)).id
-}
-
-/** Answers where it is again. */
-export async function restoreFile(id: string): Promise<string> {
-  return (await call(fileRestored, 'POST', `/api/files/trash/${encoded(id)}/restore`)).path
-}
-
-export function fetchTrash(): Promise<TrashList> {
-  return call(trashList, 'GET', '/api/files/trash')
-}
-
-export async function emptyTrash(): Promise<void> {
-  await call(nothing, 'DELETE', '/api/files/trash')
-}
+import { urlOf } from './call.ts'
+import { ApiError, errorOf, jsonOf, problemOf } from './http.ts'
 
 /** A folder as a zip file; several files and folders as one. */
 export function zipUrl(...paths: readonly string[]): string {
-  return `/api/files/zip?${paths.map((path) => `path=${encoded(path)}`).join('&')}`
+  return urlOf('zipFiles', { query: { path: paths } })
 }
 
 /** The URL of a file's bytes. `download` makes the browser save it. */
 export function fileUrl(path: string, options: { download?: boolean } = {}): string {
-  const url = `/api/files/content?path=${encodeURIComponent(path)}`
-  return options.download === true ? `${url}&download=1` : url
+  return urlOf('readFile', { query: { path, download: options.download === true ? 1 : undefined } })
 }
 
 /** The path in the workspace of an absolute path of a call; null when it is outside. */
@@ -184,12 +131,7 @@ function putPiece(
     request.upload.addEventListener('progress', ({ loaded }) => onProgress(loaded))
     request.addEventListener('load', () => {
       if (request.status < 300) return resolve()
-      const problem = errorBody.safeParse(jsonOf(request.responseText)).data
-      reject(
-        problem === undefined
-          ? new ApiError('unexpected', `The service answered ${request.status}.`)
-          : new ApiError(problem.code, problem.message, problem.requestId),
-      )
+      reject(errorOf(request.status, jsonOf(request.responseText)))
     })
     // Also of a file that cannot be read any more.
     request.addEventListener('error', () =>
@@ -200,13 +142,4 @@ function putPiece(
     signal.addEventListener('abort', stop, { once: true })
     request.send(piece)
   })
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    // Not ours: a proxy in between. The status is what there is to say.
-    return { unreadable: error }
-  }
 }

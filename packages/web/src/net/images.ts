@@ -2,7 +2,6 @@
  * HTTP calls and URLs for images in messages: upload, discard, show, and upload again for another
  * message.
  */
-import { errorBody } from '@sandlot/shared/account/api'
 import { messageOf } from '@sandlot/shared/base/errors'
 import {
   IMAGE_TYPES,
@@ -10,8 +9,8 @@ import {
   type UploadedImage,
   uploadedImage,
 } from '@sandlot/shared/chat/images'
-import { z } from 'zod'
-import { ApiError, call } from './http.ts'
+import { call, urlOf } from './call.ts'
+import { ApiError, errorOf, jsonOf } from './http.ts'
 
 /**
  * Uploads one image. `onProgress` gets the part that is sent, 0 to 1, which `fetch` does not
@@ -33,9 +32,7 @@ export function uploadImage(
       const body = jsonOf(request.responseText)
       const made = uploadedImage.safeParse(body)
       if (request.status === 201 && made.success) return resolve(made.data)
-      const problem = errorBody.safeParse(body).data
-      if (problem !== undefined) return reject(new ApiError(problem.code, problem.message, problem.requestId))
-      reject(new ApiError('unexpected', `The service answered ${request.status}.`))
+      reject(errorOf(request.status, body))
     })
     request.addEventListener('error', () =>
       reject(new ApiError('network', 'The connection was lost. Try again.')),
@@ -46,18 +43,9 @@ export function uploadImage(
   })
 }
 
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    // Not ours: a proxy in between. The status is what there is to say.
-    return { unreadable: error }
-  }
-}
-
 /** The URL of an image that waits for its message. */
 export function waitingImageUrl(id: string): string {
-  return `/api/images/${encodeURIComponent(id)}`
+  return urlOf('getImage', { params: { id } })
 }
 
 /**
@@ -65,7 +53,7 @@ export function waitingImageUrl(id: string): string {
  */
 export async function discardImage(id: string): Promise<void> {
   try {
-    await call(z.unknown(), 'DELETE', waitingImageUrl(id))
+    await call('removeImage', { params: { id } })
   } catch (error) {
     if (error instanceof ApiError && error.code === 'not_found') return
     console.warn(`An image that was removed stays on the service for a day: ${messageOf(error)}`)

@@ -1,9 +1,10 @@
 /** The stored output of a call, read by byte range. */
+import { urlOf } from './call.ts'
 import { ApiError } from './http.ts'
 
 /** The URL of a call's whole output. */
 export function outputUrl(sessionId: string, callId: string): string {
-  return `/api/sessions/${encodeURIComponent(sessionId)}/outputs/${encodeURIComponent(callId)}`
+  return urlOf('getOutput', { params: { id: sessionId, callId } })
 }
 
 /**

@@ -1,14 +1,6 @@
 /** Notices to this person, and pushes to this browser: `/service-worker.js` shows them. */
-import {
-  type NotificationChoice,
-  type NotificationSettings,
-  type NotificationTest,
-  notificationSettings,
-  notificationTest,
-  pushKey,
-} from '@sandlot/shared/chat/notifications'
-import { z } from 'zod'
-import { call } from './http.ts'
+import { pushSubscription } from '@sandlot/shared/chat/notifications'
+import { call } from './call.ts'
 
 /**
  * State of this browser. `impossible`: it has no pushes, or this page has no HTTPS. `blocked`: its
@@ -17,7 +9,6 @@ import { call } from './http.ts'
 export type PushState = 'impossible' | 'blocked' | 'off' | 'on'
 
 const WORKER = '/service-worker.js'
-const PATH = '/api/notices/push'
 
 export async function pushState(): Promise<PushState> {
   if (!window.isSecureContext || !('serviceWorker' in navigator) || !('PushManager' in window))
@@ -45,12 +36,12 @@ export async function subscribePush(): Promise<PushState> {
   if ((await Notification.requestPermission()) !== 'granted') return pushState()
   await registerWorker()
   const { pushManager } = await navigator.serviceWorker.ready
-  const { key } = await call(pushKey, 'GET', PATH)
+  const { key } = await call('getPushKey')
   const old = await pushManager.getSubscription()
   // One with another key, of an earlier data folder, cannot be used any more.
   if (old !== null && keyOf(old) !== key) await old.unsubscribe()
   const subscription = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key })
-  await call(z.unknown(), 'POST', PATH, subscription.toJSON())
+  await call('subscribePush', { body: pushSubscription.parse(subscription.toJSON()) })
   return 'on'
 }
 
@@ -60,7 +51,7 @@ export async function unsubscribePush(): Promise<void> {
   if (subscription === null) return
   const { endpoint } = subscription
   await subscription.unsubscribe()
-  await call(z.unknown(), 'DELETE', PATH, { endpoint })
+  await call('unsubscribePush', { body: { endpoint } })
 }
 
 /**
@@ -70,20 +61,6 @@ export async function unsubscribePush(): Promise<void> {
 export async function renewPush(): Promise<void> {
   if ((await pushState()) !== 'on' || Notification.permission !== 'granted') return
   await subscribePush()
-}
-
-export function fetchNotificationSettings(): Promise<NotificationSettings> {
-  return call(notificationSettings, 'GET', '/api/notices/settings')
-}
-
-/** Answers what is kept. */
-export function saveNotificationChoice(choice: NotificationChoice): Promise<NotificationSettings> {
-  return call(notificationSettings, 'PUT', '/api/notices/settings', choice)
-}
-
-/** One notice by every way there is. */
-export function testNotifications(): Promise<NotificationTest> {
-  return call(notificationTest, 'POST', '/api/notices/test')
 }
 
 async function current(): Promise<PushSubscription | null> {

@@ -1,11 +1,6 @@
-import {
-  type SearchHit,
-  type SearchKind,
-  type SearchResult,
-  searchResult,
-} from '@sandlot/shared/search/search'
+import type { SearchHit, SearchKind, SearchResult } from '@sandlot/shared/search/search'
 import { MAX_TITLE_CHARS, type SessionSummary } from '@sandlot/shared/chat/frames'
-import { call, findSessions } from '../net/http.ts'
+import { call } from '../net/call.ts'
 import { type Pages, usePages } from '../lib/use-pages.ts'
 
 /** Filters next to the search words; absent: everything. */
@@ -26,11 +21,7 @@ export interface SearchFilters {
 /** A page of what was found, newest first; `before` is the `next` of the page before it. */
 function fetchHits(text: string, filters: SearchFilters = {}, before?: number): Promise<SearchResult> {
   const { kinds, ...others } = filters
-  const query = new URLSearchParams({ q: text })
-  if (kinds !== undefined) query.set('kind', kinds.join(','))
-  for (const [name, value] of Object.entries({ ...others, before }))
-    if (value !== undefined) query.set(name, String(value))
-  return call(searchResult, 'GET', `/api/search?${query}`)
+  return call('searchChats', { query: { q: text, kind: kinds?.join(','), ...others, before } })
 }
 
 /** Search hits in chats, newest first. */
@@ -46,7 +37,7 @@ export function useSearch(text: string, filters: SearchFilters = {}): Pages<Sear
 export function useNamed(text: string): Pages<SessionSummary> {
   const name = text.trim().slice(0, MAX_TITLE_CHARS)
   return usePages(name, async (before) => {
-    const { sessions: items, next } = await findSessions(name, before)
+    const { sessions: items, next } = await call('listChats', { query: { title: name, before } })
     return { items, next }
   })
 }

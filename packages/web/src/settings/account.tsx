@@ -5,9 +5,10 @@ import type { Role } from '@sandlot/shared/account/role'
 import { KeyRound, LogOut } from 'lucide-react'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
+import { signedOut } from '@sandlot/shared/account/sign-in-api'
 import { useSubmit } from '../auth/use-submit.ts'
 import { useChat } from '../state/chat-context.ts'
-import { changeName, changePassword, signOut } from '../net/http.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
@@ -24,9 +25,11 @@ export function Account() {
   const [, navigate] = useLocation()
   const [problem, setProblem] = useState<string | null>(null)
   const leave = () =>
-    signOut().then(
-      (url) => {
-        if (url !== undefined) return location.assign(url)
+    call('signOut').then(
+      (answer) => {
+        // Absent where the provider has no sign-out of its own.
+        const { data } = signedOut.safeParse(answer)
+        if (data !== undefined) return location.assign(data.url)
         // The next user signs in at the start page.
         navigate('/', { replace: true })
         onSignedOut()
@@ -62,7 +65,7 @@ function NameForm() {
   const { me, renewMe } = useChat()
   const [name, setName] = useState(me.name)
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    await changeName(name.trim())
+    await call('changeName', { body: { name: name.trim() } })
     await renewMe()
     showToast('Your name is changed.')
   })
@@ -117,7 +120,7 @@ export function Password() {
 function PasswordForm(props: { email: string; onDone: () => void; onLeave: () => void }) {
   const [form, setForm] = useState({ current: '', password: '' })
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    await changePassword(form)
+    await call('changePassword', { body: form })
     props.onDone()
   })
   const field = (name: keyof typeof form) => ({

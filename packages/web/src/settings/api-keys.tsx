@@ -4,7 +4,7 @@ import { type SubmitEvent, useEffect, useState } from 'react'
 import { useChat } from '../state/chat-context.ts'
 import { cn } from '../lib/cn.ts'
 import { formatDate } from '../lib/format.ts'
-import { createKey, fetchKeys, revokeKey } from '../net/http.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
@@ -33,8 +33,8 @@ export function ApiKeys() {
   const [keys, setKeys] = useState<ApiKey[] | null>(null)
   const [fresh, setFresh] = useState<string | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  const reload = async () => setKeys(await fetchKeys())
-  const change = (work: () => Promise<void>) =>
+  const reload = async () => setKeys((await call('listKeys')).keys)
+  const change = (work: () => Promise<unknown>) =>
     attempt(async () => {
       await work()
       await reload()
@@ -55,7 +55,7 @@ export function ApiKeys() {
               key={key.id}
               apiKey={key}
               busy={busy}
-              onRevoke={() => void change(() => revokeKey(key.id))}
+              onRevoke={() => void change(() => call('deleteKey', { params: { id: key.id } }))}
             />
           ))}
         </ul>
@@ -102,7 +102,7 @@ function KeyRow(props: { apiKey: ApiKey; busy: boolean; onRevoke: () => void }) 
 
 function NewKey(props: {
   busy: boolean
-  change: (work: () => Promise<void>) => Promise<void>
+  change: (work: () => Promise<unknown>) => Promise<void>
   onMade: (key: string) => void
 }) {
   const { busy, change } = props
@@ -113,7 +113,9 @@ function NewKey(props: {
     event.preventDefault()
     void change(async () => {
       const expiresInDays = days === 0 ? undefined : days
-      props.onMade(await createKey({ name: name.trim(), scopes: [...scopes], expiresInDays }))
+      props.onMade(
+        (await call('createKey', { body: { name: name.trim(), scopes: [...scopes], expiresInDays } })).key,
+      )
       setName('')
     })
   }

@@ -2,21 +2,20 @@
 import type { TeamInstructions as Layers } from '@sandlot/shared/account/instructions'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { useEffect, useState } from 'react'
-import {
-  fetchInstructions,
-  fetchTeamInstructions,
-  saveInstructions,
-  saveTeamInstructions,
-} from '../net/routes.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { InstructionsForm } from './instructions-form.tsx'
+
+const loadOwn = async () => (await call('getInstructions')).text
+const saveOwn = async (text: string) => (await call('putInstructions', { body: { text } })).text
+const saveTeam = async (text: string) => (await call('putTeamInstructions', { body: { text } })).text
 
 /** One's own, and what holds for everybody, to read. */
 export function OwnInstructions(props: { isAdministrator: boolean }) {
   const [layers, setLayers] = useState<Layers | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   useEffect(() => {
-    fetchTeamInstructions().then(setLayers, (error: unknown) => setProblem(messageOf(error)))
+    call('getTeamInstructions').then(setLayers, (error: unknown) => setProblem(messageOf(error)))
   }, [])
   const team = layers === null ? '' : layers.text === '' ? layers.configured : layers.text
   return (
@@ -25,8 +24,8 @@ export function OwnInstructions(props: { isAdministrator: boolean }) {
         label="Your instructions"
         placeholder="For example: answer in German; use TypeScript; keep it short."
         hold="Applies from your next message."
-        load={fetchInstructions}
-        save={saveInstructions}
+        load={loadOwn}
+        save={saveOwn}
       />
       {problem !== null && <Alert>{problem}</Alert>}
       {layers !== null && layers.operator !== '' && (
@@ -54,7 +53,7 @@ export function TeamInstructions() {
   const [configured, setConfigured] = useState('')
   // Created once: the form reloads whenever it changes.
   const [load] = useState(() => async () => {
-    const layers = await fetchTeamInstructions()
+    const layers = await call('getTeamInstructions')
     setConfigured(layers.configured)
     return layers.text
   })
@@ -65,7 +64,7 @@ export function TeamInstructions() {
         placeholder="For example: our code is on git.example.org; never push to main."
         hold="Applies from everybody’s next message."
         load={load}
-        save={saveTeamInstructions}
+        save={saveTeam}
       />
       {configured !== '' && (
         <Layer

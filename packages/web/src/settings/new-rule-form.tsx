@@ -3,7 +3,7 @@ import type { RuleEffect, RuleMatch, Verdict } from '@sandlot/shared/chat/rules'
 import type { RulePreview } from '@sandlot/shared/account/rules-api'
 import { type SubmitEvent, useId, useState } from 'react'
 import { formatCount } from '../lib/format.ts'
-import { addRule, previewRule } from '../net/routes.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
@@ -26,7 +26,7 @@ export function NewRuleForm(props: {
   /** Chosen at first. Default: allow, if that may be. */
   first?: RuleEffect
   /** Default: as one's own. */
-  add?: (rule: { effect: RuleEffect; match: RuleMatch }) => Promise<unknown>
+  action?: 'addRule' | 'addEverybodysRule'
   onAdded: () => void
 }) {
   const [effect, setEffect] = useState<RuleEffect>(props.first ?? (props.mayAllow ? 'allow' : 'deny'))
@@ -38,7 +38,7 @@ export function NewRuleForm(props: {
   const add = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     void attempt(async () => {
-      await (props.add ?? addRule)(rule)
+      await call(props.action ?? 'addRule', { body: rule })
       setPattern('')
       setShown(null)
       props.onAdded()
@@ -63,7 +63,7 @@ export function NewRuleForm(props: {
         <Button
           className="h-10 pointer-coarse:h-11 max-sm:flex-1"
           disabled={busy || pattern.trim() === ''}
-          onClick={() => void attempt(async () => setShown(await previewRule(rule)))}
+          onClick={() => void attempt(async () => setShown(await call('previewRule', { body: rule })))}
         >
           Preview
         </Button>

@@ -8,15 +8,8 @@ import {
 import { useState } from 'react'
 import { formatCount } from '../lib/format.ts'
 import { turnSound, useIsSoundOn } from '../lib/notifications.ts'
-import {
-  fetchNotificationSettings,
-  pushState,
-  type PushState,
-  saveNotificationChoice,
-  subscribePush,
-  testNotifications,
-  unsubscribePush,
-} from '../net/push.ts'
+import { call } from '../net/call.ts'
+import { pushState, type PushState, subscribePush, unsubscribePush } from '../net/push.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Part } from './part.tsx'
@@ -36,7 +29,7 @@ export function Notifications() {
   const { busy, problem, attempt } = useAttempt()
   const read = async () => {
     setDevice(await pushState())
-    setSettings(await fetchNotificationSettings())
+    setSettings(await call('getNotifications'))
   }
   useOnShow(() => void attempt(read))
   const choose = (kind: NotificationKind, way: 'push' | 'mail', on: boolean) => {
@@ -45,7 +38,7 @@ export function Notifications() {
     setSettings({ ...settings, choice })
     void attempt(async () => {
       try {
-        setSettings(await saveNotificationChoice(choice))
+        setSettings(await call('putNotifications', { body: choice }))
       } catch (error) {
         setSettings(settings)
         throw error
@@ -91,7 +84,10 @@ function Test(props: { busy: boolean; attempt: ReturnType<typeof useAttempt>['at
   const [tested, setTested] = useState<NotificationTest | null>(null)
   return (
     <div className="flex flex-wrap items-center gap-3">
-      <Button disabled={busy} onClick={() => void attempt(async () => setTested(await testNotifications()))}>
+      <Button
+        disabled={busy}
+        onClick={() => void attempt(async () => setTested(await call('testNotifications')))}
+      >
         Send a test
       </Button>
       <p role="status" className="min-w-0 flex-1 basis-56 text-sm text-muted">

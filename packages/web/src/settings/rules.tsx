@@ -4,7 +4,7 @@ import type { RuleList } from '@sandlot/shared/account/rules-api'
 import { useEffect, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { formatDate } from '../lib/format.ts'
-import { fetchRules, revokeRule } from '../net/routes.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { NewRuleForm } from './new-rule-form.tsx'
@@ -21,13 +21,13 @@ export function Rules() {
   const [list, setList] = useState<RuleList | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   const [busy, setBusy] = useState(false)
-  const reload = () => fetchRules().then(setList, (error: unknown) => setProblem(messageOf(error)))
+  const reload = () => call('listRules').then(setList, (error: unknown) => setProblem(messageOf(error)))
   useEffect(() => void reload(), [])
   const revoke = async (id: string) => {
     setBusy(true)
     setProblem(null)
     try {
-      await revokeRule(id)
+      await call('revokeRule', { params: { id } })
     } catch (error) {
       setProblem(messageOf(error))
     } finally {

@@ -4,7 +4,7 @@ import type { AskedReport, RulePreview } from '@sandlot/shared/account/rules-api
 import { messageOf } from '@sandlot/shared/base/errors'
 import { useEffect, useState } from 'react'
 import { formatCount } from '../lib/format.ts'
-import { addRule, fetchAsked, previewRule } from '../net/routes.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Revealed } from '../ui/revealed.tsx'
@@ -17,7 +17,7 @@ export function SavingRules(props: { known: number; onAdded: () => void }) {
   const [report, setReport] = useState<AskedReport | null>(null)
   const [problem, setProblem] = useState<string | null>(null)
   useEffect(() => {
-    fetchAsked().then(setReport, (error: unknown) => setProblem(messageOf(error)))
+    call('listAsked').then(setReport, (error: unknown) => setProblem(messageOf(error)))
   }, [known])
   if (problem !== null) return <Alert>How often you were asked could not be read. {problem}</Alert>
   if (report === null) return <p className="text-sm text-muted">Counting how often you were asked…</p>
@@ -68,7 +68,7 @@ function SavingRule(props: { match: RuleMatch; times: number; title: string; onA
             size="sm"
             disabled={busy}
             aria-label={`Preview allowing ${words}`}
-            onClick={() => void attempt(async () => setShown(await previewRule(rule)))}
+            onClick={() => void attempt(async () => setShown(await call('previewRule', { body: rule })))}
           >
             Preview
           </Button>
@@ -80,7 +80,7 @@ function SavingRule(props: { match: RuleMatch; times: number; title: string; onA
             aria-label={`Make this rule: allow ${words}`}
             onClick={() =>
               void attempt(async () => {
-                await addRule(rule)
+                await call('addRule', { body: rule })
                 props.onAdded()
               })
             }

@@ -1,7 +1,7 @@
 import { MAX_SECRET_CHARS, type SecretList, secretName } from '@sandlot/shared/account/secrets'
 import { type SubmitEvent, useEffect, useState } from 'react'
 import { formatDate } from '../lib/format.ts'
-import { fetchSecrets, removeSecret, setSecret } from '../net/routes.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
@@ -15,8 +15,8 @@ import { useAttempt } from '../lib/use-attempt.ts'
 export function Secrets() {
   const [secrets, setSecrets] = useState<SecretList['secrets'] | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  const reload = async () => setSecrets(await fetchSecrets())
-  const change = (work: () => Promise<void>) =>
+  const reload = async () => setSecrets((await call('listSecrets')).secrets)
+  const change = (work: () => Promise<unknown>) =>
     attempt(async () => {
       await work()
       await reload()
@@ -39,7 +39,7 @@ export function Secrets() {
               detail={`set ${formatDate(secret.updatedAt)}`}
               act="Remove"
               busy={busy}
-              onAct={() => void change(() => removeSecret(secret.name))}
+              onAct={() => void change(() => call('removeSecret', { params: { name: secret.name } }))}
             />
           ))}
         </ul>
@@ -49,7 +49,7 @@ export function Secrets() {
   )
 }
 
-function NewSecret(props: { busy: boolean; change: (work: () => Promise<void>) => Promise<void> }) {
+function NewSecret(props: { busy: boolean; change: (work: () => Promise<unknown>) => Promise<void> }) {
   const { busy, change } = props
   const [name, setName] = useState('')
   const [value, setValue] = useState('')
@@ -57,7 +57,7 @@ function NewSecret(props: { busy: boolean; change: (work: () => Promise<void>) =
   const save = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     void change(async () => {
-      await setSecret(name, value)
+      await call('setSecret', { params: { name }, body: { value } })
       setName('')
       setValue('')
     })

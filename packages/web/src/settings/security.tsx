@@ -11,18 +11,7 @@ import { useEffect, useState } from 'react'
 import { useSubmit } from '../auth/use-submit.ts'
 import { useChat } from '../state/chat-context.ts'
 import { formatDate } from '../lib/format.ts'
-import {
-  beginSecondFactor,
-  confirmSecondFactor,
-  endSignIn,
-  fetchAccountWays,
-  fetchSignInProblem,
-  fetchSignIns,
-  fetchSignInWays,
-  linkProvider,
-  removeSecondFactor,
-  unlinkProvider,
-} from '../net/sign-in.ts'
+import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
@@ -43,10 +32,10 @@ export function Security() {
   const [known, setKnown] = useState<Known | null>(null)
   const { busy, problem, attempt } = useAttempt()
   const reload = async () => {
-    const [account, ways] = await Promise.all([fetchAccountWays(), fetchSignInWays()])
+    const [account, ways] = await Promise.all([call('listWays'), call('listWaysIn')])
     setKnown({ account, ways })
   }
-  const change = (work: () => Promise<void>) =>
+  const change = (work: () => Promise<unknown>) =>
     void attempt(async () => {
       await work()
       await reload()
@@ -71,10 +60,10 @@ export function Security() {
 function SignIns() {
   const [signIns, setSignIns] = useState<SignInEntry[]>([])
   const { busy, problem, attempt } = useAttempt()
-  const reload = async () => setSignIns(await fetchSignIns())
+  const reload = async () => setSignIns((await call('listSignIns')).signIns)
   const end = (id?: string) =>
     void attempt(async () => {
-      await endSignIn(id)
+      await (id === undefined ? call('endOtherSignIns') : call('endSignIn', { params: { id } }))
       await reload()
     })
   useOnShow(() => void attempt(reload))
@@ -102,7 +91,11 @@ function useLinkProblem(): string | null {
   const [problem, setProblem] = useState<string | null>(null)
   useEffect(() => {
     const id = new URLSearchParams(location.search).get('problem')
-    if (id !== null) fetchSignInProblem(id).then(setProblem, (error: unknown) => setProblem(messageOf(error)))
+    if (id !== null)
+      call('getSignInProblem', { params: { id } }).then(
+        ({ message }) => setProblem(message),
+        (error: unknown) => setProblem(messageOf(error)),
+      )
   }, [])
   return problem
 }
@@ -140,7 +133,7 @@ function Providers(props: {
   account: AccountWays
   ways: SignInWays
   busy: boolean
-  onChange: (work: () => Promise<void>) => void
+  onChange: (work: () => Promise<unknown>) => void
 }) {
   const { account, ways } = props
   const [linking, setLinking] = useState<string | null>(null)
@@ -158,7 +151,7 @@ function Providers(props: {
               detail={`linked ${formatDate(linkedAt)}`}
               act="Unlink"
               busy={props.busy}
-              onAct={() => props.onChange(() => unlinkProvider(id))}
+              onAct={() => props.onChange(() => call('unlinkProvider', { params: { id } }))}
             />
           ))}
         </ul>
@@ -185,12 +178,16 @@ function Providers(props: {
 function LinkForm(props: { id: string; name: string; withPassword: boolean; onLeave: () => void }) {
   const { me } = useChat()
   const [password, setPassword] = useState('')
-  const { busy, problem, onSubmit } = useSubmit(() =>
-    linkProvider(props.id, {
-      returnTo: '/settings/security',
-      password: props.withPassword ? password : undefined,
-    }),
-  )
+  const { busy, problem, onSubmit } = useSubmit(async () => {
+    const { url } = await call('linkProvider', {
+      params: { id: props.id },
+      body: {
+        returnTo: '/settings/security',
+        password: props.withPassword ? password : undefined,
+      },
+    })
+    location.assign(url)
+  })
   return (
     <form
       aria-label={`Link ${props.name}`}
@@ -292,8 +289,8 @@ function PasswordStep(props: {
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    if (!props.on) return props.onMade(await beginSecondFactor(password))
-    await removeSecondFactor(password, code)
+    if (!props.on) return props.onMade(await call('beginSecondFactor', { body: { password } }))
+    await call('disableSecondFactor', { body: { password, code } })
     await props.onRemoved()
   })
   return (
@@ -340,7 +337,7 @@ function ScanStep(props: { made: NewSecondFactor; onDone: () => Promise<void>; o
   const { uri } = props.made
   const [code, setCode] = useState('')
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    await confirmSecondFactor(code.replaceAll(' ', ''))
+    await call('confirmSecondFactor', { body: { code: code.replaceAll(' ', '') } })
     await props.onDone()
   })
   const secret = new URL(uri).searchParams.get('secret') ?? ''

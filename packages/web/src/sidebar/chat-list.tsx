@@ -10,7 +10,7 @@ import { useChat, useChatState } from '../state/chat-context.ts'
 import { RenameDialog } from '../chat/chat-menu.tsx'
 import { cn } from '../lib/cn.ts'
 import { browserStorage } from '../lib/storage.ts'
-import { fetchArchived, fetchOfProject, fetchPinned, removeProject } from '../net/chats.ts'
+import { call } from '../net/call.ts'
 import { usePages } from '../lib/use-pages.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
@@ -200,6 +200,8 @@ function foundGroup(
   return [{ key: 'found', title: 'Found', sessions }]
 }
 
+const MOST_PINNED = 200
+
 /** Projects, and chats that are pinned however old they are. */
 function usePinnedChats(): void {
   const { chat, me } = useChat()
@@ -209,7 +211,7 @@ function usePinnedChats(): void {
     if (!connected) return
     if (!isGuest) void loadProjects()
     // Without them the list is only shorter.
-    fetchPinned().then(
+    call('listChats', { query: { pinned: true, archived: false, limit: MOST_PINNED } }).then(
       ({ sessions }) => chat.addListed(sessions),
       () => undefined,
     )
@@ -273,7 +275,7 @@ function ArchiveList(props: { onBack: () => void; item: (summary: SessionSummary
   const doomed = useChatListState((state) => state.doomed)
   const [problem, setProblem] = useState<string | null>(null)
   const { found, more } = usePages('archive', async (before) => {
-    const { sessions: items, next } = await fetchArchived(before)
+    const { sessions: items, next } = await call('listChats', { query: { archived: true, before } })
     return { items, next }
   })
   const known = new Map((sessions ?? []).map((summary) => [summary.sessionId, summary]))
@@ -329,7 +331,9 @@ function ProjectGroup(props: {
     props.onPick()
   }
   const remove = () => {
-    removeProject(project.id).then(loadProjects, (error: unknown) => setProblem(messageOf(error)))
+    call('removeProject', { params: { id: project.id } }).then(loadProjects, (error: unknown) =>
+      setProblem(messageOf(error)),
+    )
   }
   return (
     <section ref={host} aria-label={project.name} className="group/project pt-2">
@@ -441,7 +445,7 @@ function useChatsOfProject(id: string, folded: boolean): void {
   useEffect(() => {
     if (folded) return
     // Without them the list is only shorter.
-    fetchOfProject(id).then(
+    call('listChats', { query: { archived: false, project: id } }).then(
       ({ sessions }) => chat.addListed(sessions),
       () => undefined,
     )

@@ -1,11 +1,16 @@
-import { type NewProject, type Project, newProject } from '@sandlot/shared/chat/chats'
+import {
+  type NewProject,
+  type Project,
+  newProject,
+  project as projectSchema,
+} from '@sandlot/shared/chat/chats'
 import { MODES, isWithin } from '@sandlot/shared/chat/mode'
 import { MAX_INSTRUCTION_BYTES } from '@sandlot/shared/base/instruction-text'
 import { useState } from 'react'
+import { call } from '../net/call.ts'
 import { useSubmit } from '../auth/use-submit.ts'
 import { useChat } from '../state/chat-context.ts'
 import { MODE_WORDS } from '../chat/composer/mode-menu.tsx'
-import { saveProject } from '../net/chats.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Choice, Field, INPUT, Labelled } from '../ui/field.tsx'
@@ -30,9 +35,12 @@ export function ProjectDialog(props: {
   const { busy, problem, onSubmit } = useSubmit(async () => {
     const checked = newProject.safeParse(values)
     if (!checked.success) throw new Error(checked.error.issues[0]?.message ?? 'This cannot be kept.')
-    const stored = await saveProject(checked.data, project?.id)
+    const body = checked.data
+    const stored = await (project === null
+      ? call('addProject', { body })
+      : call('changeProject', { params: { id: project.id }, body }))
     await loadProjects()
-    props.onSaved(stored)
+    props.onSaved(projectSchema.parse(stored))
     props.onClose()
   })
   return (

@@ -3,7 +3,7 @@ import { messageOf } from '@sandlot/shared/base/errors'
 import { useCallback } from 'react'
 import { useLocation } from 'wouter'
 import { useChat } from '../state/chat-context.ts'
-import { deleteSession } from '../net/http.ts'
+import { call } from '../net/call.ts'
 import type { Chat } from '../state/chat.ts'
 import { showToast } from '../ui/toasts.tsx'
 import { useChatListState } from '../state/chat-list-state.ts'
@@ -76,7 +76,7 @@ function deleteLater(chat: Chat, sessionIds: readonly string[]): () => boolean {
 }
 
 async function deleteAll(chat: Chat, sessionIds: readonly string[]): Promise<void> {
-  const results = await Promise.allSettled(sessionIds.map((id) => deleteSession(id)))
+  const results = await Promise.allSettled(sessionIds.map((id) => call('deleteChat', { params: { id } })))
   for (const [index, result] of results.entries()) {
     const id = sessionIds[index] ?? ''
     if (result.status === 'fulfilled') chat.forget(id)

@@ -1,8 +1,8 @@
 /** State of the chat list next to the chats: projects, pending deletions, the selection. */
-import type { Project } from '@sandlot/shared/chat/chats'
+import { type Project, projectList } from '@sandlot/shared/chat/chats'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { create } from 'zustand'
-import { fetchProjects, markChats } from '../net/chats.ts'
+import { call } from '../net/call.ts'
 import { showToast } from '../ui/toasts.tsx'
 import type { ChatMarks } from '@sandlot/shared/chat/chats'
 
@@ -27,7 +27,7 @@ export const useChatListState = create<ChatListState>(() => ({
 /** Reads them again. Failures are shown. */
 export async function loadProjects(): Promise<void> {
   try {
-    const projects = await fetchProjects()
+    const projects = projectList.parse(await call('listProjects')).projects
     useChatListState.setState({ projects })
   } catch (error) {
     showToast(messageOf(error))
@@ -46,7 +46,7 @@ export function useNewIn(): Project | null {
 /** Marks chats; the service sends it to all tabs. Failures are shown. */
 export async function mark(marks: ChatMarks): Promise<void> {
   try {
-    await markChats(marks)
+    await call('markChats', { body: marks })
   } catch (error) {
     showToast(messageOf(error))
   }

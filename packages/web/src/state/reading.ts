@@ -4,7 +4,7 @@ import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import type { Mode } from '@sandlot/shared/chat/mode'
 import type { Author, ShareAccess } from '@sandlot/shared/chat/shares'
 import { createContext, useContext, useEffect, useMemo, useState } from 'react'
-import { fetchShares } from '../net/shares.ts'
+import { call } from '../net/call.ts'
 import { useChat, useChatState, useSettledView } from './chat-context.ts'
 
 export interface Reading {
@@ -100,8 +100,8 @@ export function useMentionable(
   useEffect(() => {
     if (!asks || sessionId === null) return
     let left = false
-    fetchShares(sessionId).then(
-      (shares) =>
+    call('listShares', { params: { id: sessionId } }).then(
+      ({ shares }) =>
         !left &&
         setNamed(
           shares.flatMap(({ kind, targetId: id, name }) =>

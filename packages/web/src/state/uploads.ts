@@ -3,7 +3,8 @@
  */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { create } from 'zustand'
-import { makeFolder, removeFile, uploadFile } from '../net/files.ts'
+import { call } from '../net/call.ts'
+import { uploadFile } from '../net/files.ts'
 import { ApiError } from '../net/http.ts'
 
 const SIDE_BY_SIDE = 2
@@ -109,7 +110,7 @@ async function sendOne({ key, path, file }: Upload, replace: boolean): Promise<v
 
 async function makeEmptyFolder(path: string): Promise<void> {
   try {
-    await makeFolder(path)
+    await call('makeFolder', { body: { path } })
   } catch (error) {
     // One that is there already is what was wanted.
     if (!(error instanceof ApiError) || error.code !== 'conflict')
@@ -159,7 +160,7 @@ export async function uploadAttached(
 /** Removes an unsent attachment. Does not reject. */
 export async function removeAttached(path: string): Promise<void> {
   try {
-    await removeFile(path, { forever: true })
+    await call('removeFile', { query: { path, forever: true } })
     useUploads.setState(({ arrived }) => ({ arrived: arrived + 1 }))
   } catch (error) {
     console.warn(`${path} stays in the workspace: ${messageOf(error)}`)

@@ -13,7 +13,7 @@ import {
   terminalNotice,
 } from '@sandlot/shared/workspace/terminals'
 import { reconnectMs } from '../net/backoff.ts'
-import { fetchTerminals } from '../net/terminals.ts'
+import { call } from '../net/call.ts'
 import { screenText } from './screen-text.ts'
 
 export type TerminalState =
@@ -212,7 +212,7 @@ export class LiveTerminal {
 
   async #hasEnded(): Promise<boolean> {
     try {
-      return !(await fetchTerminals()).some(({ id }) => id === this.#id)
+      return !(await call('listTerminals')).terminals.some(({ id }) => id === this.#id)
     } catch {
       // Not reachable: nothing is known.
       return false

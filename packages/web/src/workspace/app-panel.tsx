@@ -1,9 +1,9 @@
 /** Listening ports of the person's sandbox, each to open in its own tab. */
-import { type PortList, portList } from '@sandlot/shared/workspace/ports'
+import type { PortList } from '@sandlot/shared/workspace/ports'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { ExternalLink, Globe } from 'lucide-react'
 import { type FormEvent, useEffect, useState } from 'react'
-import { call } from '../net/http.ts'
+import { call } from '../net/call.ts'
 import { Alert, Hint } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { EmptyPlace } from '../ui/empty-place.tsx'
@@ -110,7 +110,7 @@ function usePorts(): Known {
     const poll = async (): Promise<void> => {
       try {
         if (document.visibilityState === 'visible') {
-          const ports = await call(portList, 'GET', '/api/ports')
+          const ports = await call('listPorts')
           if (!left) setKnown(ports)
         }
       } catch (error) {

@@ -2,7 +2,7 @@ import type { BackgroundJob } from '@sandlot/shared/workspace/sandbox'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { formatDuration } from '../lib/format.ts'
-import { endJob, fetchJobOutput, fetchJobs } from '../net/sandbox.ts'
+import { call } from '../net/call.ts'
 import { useAttempt } from '../lib/use-attempt.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
@@ -16,7 +16,8 @@ export function BackgroundJobs(props: { running: number }) {
   const { running } = props
   const [jobs, setJobs] = useState<readonly BackgroundJob[] | null>(null)
   const { problem, attempt } = useAttempt()
-  const refresh = () => attempt(async () => setJobs(running === 0 ? [] : await fetchJobs()), 'again')
+  const refresh = () =>
+    attempt(async () => setJobs(running === 0 ? [] : (await call('listJobs')).jobs), 'again')
   useEffect(() => {
     void refresh()
     if (running === 0) return undefined
@@ -59,7 +60,9 @@ function Job(props: { job: BackgroundJob; onEnded: () => void }) {
   const [output, setOutput] = useState<string | null>(null)
   const { busy, problem, attempt } = useAttempt()
   const toggle = () =>
-    output === null ? attempt(async () => setOutput(await fetchJobOutput(id))) : setOutput(null)
+    output === null
+      ? attempt(async () => setOutput((await call('getJobOutput', { params: { id } })).text))
+      : setOutput(null)
   return (
     <li className="flex flex-col gap-2 px-3 py-2.5">
       <p className="font-mono text-xs text-ink [overflow-wrap:anywhere]">
@@ -82,7 +85,7 @@ function Job(props: { job: BackgroundJob; onEnded: () => void }) {
           disabled={busy}
           onClick={() =>
             void attempt(async () => {
-              await endJob(id)
+              await call('endJob', { params: { id } })
               props.onEnded()
             })
           }

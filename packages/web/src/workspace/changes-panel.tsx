@@ -9,7 +9,7 @@ import { useReadingOf } from '../state/reading.ts'
 import { useWorkspace } from '../state/use-workspace.ts'
 import { DiffView } from '../preview/diff-view.tsx'
 import { cn } from '../lib/cn.ts'
-import { call } from '../net/http.ts'
+import { call } from '../net/call.ts'
 import { EMPTY_VIEW } from '../state/chat-state.ts'
 import { Alert } from '../ui/alert.tsx'
 import { EmptyPlace } from '../ui/empty-place.tsx'
@@ -195,7 +195,6 @@ function useDiffs(sessionId: string, promptId: string, wanted: boolean): KnownDi
 }
 
 /** Own chats only. Throws `ApiError`. */
-function fetchDiffs(sessionId: string, promptId: string): Promise<PromptDiffs> {
-  const output = encodeURIComponent(diffsId(promptId))
-  return call(promptDiffs, 'GET', `/api/sessions/${encodeURIComponent(sessionId)}/outputs/${output}`)
+async function fetchDiffs(sessionId: string, promptId: string): Promise<PromptDiffs> {
+  return promptDiffs.parse(await call('getOutput', { params: { id: sessionId, callId: diffsId(promptId) } }))
 }

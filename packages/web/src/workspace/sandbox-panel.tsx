@@ -1,10 +1,10 @@
-import type { SandboxView } from '@sandlot/shared/workspace/sandbox'
+import { type SandboxView, sandboxView } from '@sandlot/shared/workspace/sandbox'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { cn } from '../lib/cn.ts'
 import { formatCount, formatDay } from '../lib/format.ts'
-import { fetchSandbox, resetSandbox, stopSandbox } from '../net/sandbox.ts'
+import { call } from '../net/call.ts'
 import { useAttempt } from '../lib/use-attempt.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
@@ -32,7 +32,7 @@ const ASKED = {
     about:
       'Everything that runs in it ends: commands of the agent, background commands and terminals. /tmp is emptied. Your workspace is kept.',
     done: 'Your sandbox was reset. Your workspace is as it was.',
-    work: resetSandbox,
+    act: 'resetSandbox',
   },
   stop: {
     title: 'Stop your sandbox?',
@@ -40,7 +40,7 @@ const ASKED = {
     about:
       'Everything that runs in it ends, also background commands and terminals. The next command starts it again. Your workspace is kept.',
     done: 'Your sandbox is stopped. Your workspace is kept.',
-    work: stopSandbox,
+    act: 'stopSandbox',
   },
 } as const
 
@@ -78,7 +78,7 @@ export default function SandboxPanel() {
           onConfirm={() => {
             setAsked(null)
             void attempt(async () => {
-              await question.work()
+              await call(question.act)
               await refresh()
               showToast(question.done)
             })
@@ -173,7 +173,7 @@ function useSandbox(): { seen: Seen | null; problem: string | null; refresh: () 
   const last = useRef<{ cpuMs: number; at: number } | null>(null)
   const refresh = async (): Promise<void> => {
     try {
-      const view = await fetchSandbox()
+      const view = sandboxView.parse(await call('getSandbox'))
       const at = Date.now()
       const cpuMs = view.use?.cpuMs
       const before = last.current

@@ -4,7 +4,7 @@ import { ClipboardPaste, Copy, MessageSquareShare, Plus, SquareTerminal, X } fro
 import { type RefObject, useEffect, useRef, useState } from 'react'
 import { handToComposer } from '../state/composer-text.ts'
 import { cn } from '../lib/cn.ts'
-import { closeTerminal, fetchTerminals, openTerminal } from '../net/terminals.ts'
+import { call } from '../net/call.ts'
 import { useAttempt } from '../lib/use-attempt.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button, IconButton } from '../ui/button.tsx'
@@ -86,21 +86,23 @@ function useTabs() {
   const shown = tabs?.find(({ id }) => id === chosen) ?? tabs?.at(-1)
 
   useEffect(() => {
-    void attempt(async () => setTabs((await fetchTerminals()).map(({ id }, at) => ({ id, number: at + 1 }))))
+    void attempt(async () =>
+      setTabs((await call('listTerminals')).terminals.map(({ id }, at) => ({ id, number: at + 1 }))),
+    )
     // Once.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [])
 
   const open = () =>
     attempt(async () => {
-      const { id } = await openTerminal(FIRST_SIZE)
+      const { id } = await call('openTerminal', { body: FIRST_SIZE })
       setTabs((known) => [...(known ?? []), { id, number: freeNumber(known ?? []) }])
       setChosen(id)
     })
   const forget = (id: string) => setTabs((known) => known?.filter((tab) => tab.id !== id) ?? null)
   const end = (tab: Tab) =>
     attempt(async () => {
-      await closeTerminal(tab.id)
+      await call('closeTerminal', { params: { id: tab.id } })
       forget(tab.id)
     })
   return { tabs, shown, setChosen, open, end, forget, busy, problem }

@@ -231,7 +231,7 @@ async function linesFor(
   const reader = await sessions.reader()
   const shares = await reader.shares.ofAll(ids)
   const marks = await reader.chats.marks(who.id, ids)
-  const users = rows.some(({ userId }) => userId !== who.id) ? await accounts.listUsers() : []
+  const users = rows.some(({ userId }) => userId !== who.id) ? await accounts.users.list() : []
   const now = Date.now()
   return rows.flatMap((row) => {
     const parts = {

@@ -241,7 +241,7 @@ describe('a snapshot', () => {
 
   test('keeps the title that the chat had', async () => {
     const link = await made({})
-    await harness.agent.store.append('plan', [LOG[2] as SessionEvent], { title: 'Layoffs in May' })
+    await harness.agent.store.log.append('plan', [LOG[2] as SessionEvent], { title: 'Layoffs in May' })
     expect(await view(bob, link)).toMatchObject({ title: 'The plan' })
     expect(await view(bob, await made({}))).toMatchObject({ title: 'Layoffs in May' })
   })

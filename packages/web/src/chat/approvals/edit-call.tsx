@@ -7,7 +7,7 @@ import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { type SubmitEvent, useEffect, useId, useRef, useState } from 'react'
 import { formatCount } from '../../lib/format.ts'
-import { answerApproval, fetchApprovals } from '../../net/routes.ts'
+import { call as callService } from '../../net/call.ts'
 import { useAttempt } from '../../lib/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -34,8 +34,8 @@ export function EditCall(props: EditProps) {
   const [problem, setProblem] = useState<string | null>(null)
   useEffect(() => {
     let left = false
-    fetchApprovals(sessionId).then(
-      (approvals) => {
+    callService('listApprovals', { params: { id: sessionId } }).then(
+      ({ approvals }) => {
         const schema = approvals.find(({ callId }) => callId === call.id)?.schema
         if (!left) setFields(editFields(schema, call.rawInput))
       },
@@ -138,7 +138,10 @@ function ChangeForm(
     void attempt(async () => {
       const read = props.read()
       if ('problem' in read) throw new Error(read.problem)
-      await answerApproval(sessionId, call.id, { optionId, input: read.input })
+      await callService('answerApproval', {
+        params: { id: sessionId, callId: call.id },
+        body: { optionId, input: read.input },
+      })
     })
   }
   return (

@@ -11,7 +11,7 @@ import { formatDuration } from '../../lib/format.ts'
 import { ownKeys } from '../../lib/own-keys.ts'
 import { keysOf, shortcutOf } from '../../lib/shortcuts.ts'
 import { useNow } from '../../lib/use-now.ts'
-import { answerApproval, fetchWaiting } from '../../net/routes.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Kbd } from '../../ui/kbd.tsx'
@@ -162,7 +162,10 @@ function useAnswers(waiting: readonly WaitingApproval[] | null, reload: () => Pr
     setFailed(null)
     setAnswered((before) => new Set([...before, keyOf(one)]))
     try {
-      await answerApproval(one.sessionId, one.callId, { optionId: option.optionId })
+      await call('answerApproval', {
+        params: { id: one.sessionId, callId: one.callId },
+        body: { optionId: option.optionId },
+      })
       setSaid(`${kind === 'allow_once' ? 'Allowed' : 'Denied'}: ${one.title}.`)
     } catch (error) {
       setAnswered((before) => new Set([...before].filter((key) => key !== keyOf(one))))
@@ -331,7 +334,7 @@ function useWaiting() {
       .join('\n'),
   )
   const reload = () =>
-    fetchWaiting().then(
+    call('listWaiting').then(
       ({ approvals, more }) => {
         setRead({ waiting: approvals, more })
         setProblem(null)

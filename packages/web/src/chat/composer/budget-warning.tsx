@@ -4,7 +4,7 @@ import { TriangleAlert, X } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { againWords, budgetName, budgetUse, percentUsed } from '../../lib/usage-text.ts'
-import { fetchBudgets } from '../../net/usage.ts'
+import { call } from '../../net/call.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { useChat } from '../../state/chat-context.ts'
 
@@ -25,8 +25,8 @@ export function useBudgets(promptId: string | undefined): readonly Budget[] {
     const fresh = known?.of === me.id && known.budgets.length === 0 && Date.now() - known.at < RARELY_MS
     if (fresh) return
     const timer = setTimeout(() => {
-      fetchBudgets().then(
-        (budgets) => setLoaded((known = { of: me.id, budgets, at: Date.now() })),
+      call('listBudgets').then(
+        ({ budgets }) => setLoaded((known = { of: me.id, budgets, at: Date.now() })),
         // The agent is away: what was known holds.
         () => undefined,
       )

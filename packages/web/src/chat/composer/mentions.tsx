@@ -3,7 +3,7 @@ import type { FilesFound } from '@sandlot/shared/workspace/files'
 import type { Author } from '@sandlot/shared/chat/shares'
 import { File as FileIcon, Folder } from 'lucide-react'
 import { type RefObject, useEffect, useState } from 'react'
-import { searchFiles } from '../../net/files.ts'
+import { call } from '../../net/call.ts'
 import { PersonMark } from '../../ui/person-mark.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import { pathInWords } from '../attached-files.ts'
@@ -60,7 +60,7 @@ export function useFileMention(
     if (wanted === undefined) return setFound([])
     let over = false
     const timer = setTimeout(() => {
-      searchFiles(wanted, MOST_SHOWN).then(
+      call('findFiles', { query: { q: wanted, most: MOST_SHOWN } }).then(
         ({ entries }) => !over && setFound(entries),
         // Without the list the name is written by hand.
         () => !over && setFound([]),

@@ -1,12 +1,12 @@
 /** Sharing of a chat: people and teams, what each may do, and links to its current state. */
 import { messageOf } from '@sandlot/shared/base/errors'
-import type { ShareList } from '@sandlot/shared/chat/shares'
+import { type ShareList, shareList } from '@sandlot/shared/chat/shares'
 import type { Directory } from '@sandlot/shared/chat/shares-api'
 import { Search, UsersRound } from 'lucide-react'
 import { type KeyboardEvent, useEffect, useId, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatDate } from '../../lib/format.ts'
-import { fetchShares, findPeople, putShare, revokeShare } from '../../net/shares.ts'
+import { call } from '../../net/call.ts'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -45,15 +45,17 @@ function Shares({ sessionId }: { sessionId: string }) {
   const [shares, setShares] = useState<readonly Share[] | null>(null)
   const [chosen, setChosen] = useState<Found | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setShares(await fetchShares(sessionId))), sessionId)
-  const change = (work: () => Promise<void>) =>
+  const reload = async () =>
+    setShares(shareList.parse(await call('listShares', { params: { id: sessionId } })).shares)
+  useOnShow(() => void attempt(reload), sessionId)
+  const change = (work: () => Promise<unknown>) =>
     attempt(async () => {
       await work()
-      setShares(await fetchShares(sessionId))
+      await reload()
       setChosen(null)
     })
   const put = ({ kind, targetId }: Pick<Share, 'kind' | 'targetId'>, terms: Terms) =>
-    void change(() => putShare(sessionId, { kind, targetId, ...terms }))
+    void change(() => call('putShare', { params: { id: sessionId }, body: { kind, targetId, ...terms } }))
   return (
     <section aria-label="People and teams" className="flex flex-col gap-4">
       <p className="text-sm text-muted">
@@ -89,7 +91,9 @@ function Shares({ sessionId }: { sessionId: string }) {
           shares={shares}
           busy={busy}
           onSave={put}
-          onRevoke={({ id }) => void change(() => revokeShare(sessionId, id))}
+          onRevoke={({ id }) =>
+            void change(() => call('removeShare', { params: { id: sessionId, shareId: id } }))
+          }
         />
       )}
     </section>
@@ -297,7 +301,7 @@ function useDirectory(wanted: string) {
     if (wanted === '') return setFound(null)
     let left = false
     const timer = setTimeout(() => {
-      findPeople(wanted).then(
+      call('findPeople', { query: { query: wanted } }).then(
         (directory) => {
           if (left) return
           setFound(foundIn(directory))

@@ -2,7 +2,7 @@
 import type { Snapshot } from '@sandlot/shared/chat/shares'
 import { type SubmitEvent, useState } from 'react'
 import { formatDate } from '../../lib/format.ts'
-import { fetchSnapshots, makeSnapshot, revokeSnapshot } from '../../net/shares.ts'
+import { call } from '../../net/call.ts'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -13,16 +13,22 @@ import { END_CHOICES, type EndChoice, endOf } from './ends.ts'
 export function SnapshotLinks({ sessionId }: { sessionId: string }) {
   const [snapshots, setSnapshots] = useState<readonly Snapshot[]>([])
   const { busy, problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setSnapshots(await fetchSnapshots(sessionId))), sessionId)
+  useOnShow(
+    () =>
+      void attempt(async () =>
+        setSnapshots((await call('listSnapshots', { params: { id: sessionId } })).snapshots),
+      ),
+    sessionId,
+  )
   const make = (terms: { outputs: boolean; expiresAt: number | null }) =>
     void attempt(async () => {
-      await makeSnapshot(sessionId, terms)
-      setSnapshots(await fetchSnapshots(sessionId))
+      await call('makeSnapshot', { params: { id: sessionId }, body: terms })
+      setSnapshots((await call('listSnapshots', { params: { id: sessionId } })).snapshots)
     })
   const revoke = (id: string) =>
     void attempt(async () => {
-      await revokeSnapshot(sessionId, id)
-      setSnapshots(await fetchSnapshots(sessionId))
+      await call('removeSnapshot', { params: { id: sessionId, snapshotId: id } })
+      setSnapshots((await call('listSnapshots', { params: { id: sessionId } })).snapshots)
     })
   return (
     <section aria-labelledby="snapshots-title" className="flex flex-col gap-3 border-t border-line pt-5">

@@ -1,14 +1,14 @@
 /** A chat as it was when its owner made this link, read only. */
 import { metaOf, type SessionEvent } from '@sandlot/shared/chat/events'
 import { messageOf } from '@sandlot/shared/base/errors'
-import type { SnapshotView } from '@sandlot/shared/chat/shares-api'
+import { type SnapshotView, snapshotView } from '@sandlot/shared/chat/shares-api'
 import { shownBranch } from '@sandlot/shared/transcript/branches'
 import { branchShown, emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { Link2Off } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
 import { formatDate } from '../../lib/format.ts'
-import { fetchSnapshot } from '../../net/shares.ts'
+import { call } from '../../net/call.ts'
 import { EMPTY_VIEW } from '../../state/chat-state.ts'
 import { Button } from '../../ui/button.tsx'
 import { PersonMark } from '../../ui/person-mark.tsx'
@@ -23,6 +23,18 @@ type Found =
   | { state: 'loading' }
   | { state: 'there'; view: SnapshotView }
   | { state: 'unavailable'; problem: string }
+
+/** All pages of it as one. */
+async function fetchSnapshot(id: string): Promise<SnapshotView> {
+  const page = async (after: number) =>
+    snapshotView.parse(await call('getSnapshot', { params: { id }, query: { after } }))
+  let view = await page(0)
+  while (view.next !== null) {
+    const more = await page(view.next)
+    view = { ...more, events: [...view.events, ...more.events] }
+  }
+  return view
+}
 
 export default function SnapshotPage({ id }: { id: string }) {
   const { chat } = useChat()

@@ -4,7 +4,7 @@ import { alternativesOf } from '@sandlot/shared/transcript/branches'
 import { ChevronLeft, ChevronRight, CircleAlert, FileDown, Pencil, Split } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { useLocation } from 'wouter'
-import { forkSession } from '../../net/routes.ts'
+import { call } from '../../net/call.ts'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { cn } from '../../lib/cn.ts'
 import { useReading } from '../../state/reading.ts'
@@ -77,10 +77,10 @@ function useFork(sessionId: string) {
   const [state, setState] = useState<'idle' | 'busy' | { problem: string }>('idle')
   const fork = (from: string): void => {
     setState('busy')
-    forkSession(sessionId, from).then(
+    call('forkChat', { params: { id: sessionId }, body: { promptId: from } }).then(
       (made) => {
         setState('idle')
-        navigate(`/s/${made}`)
+        navigate(`/s/${made.sessionId}`)
       },
       (error: unknown) => setState({ problem: messageOf(error) }),
     )

@@ -3,6 +3,7 @@ import {
   type AuditChains,
   type AuditEntry,
   type AuditPage,
+  auditPage,
   type AuditSource,
   chatIdOf,
 } from '@sandlot/shared/admin/audit'
@@ -10,7 +11,7 @@ import { CircleAlert, CircleCheck, Download } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { formatCount } from '../../lib/format.ts'
-import { type AuditFilter, auditExport, checkAudit, fetchAudit } from '../../net/audit.ts'
+import { call, urlOf } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
@@ -20,12 +21,38 @@ import { Choice } from '../people/setting-fields.tsx'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { AUDIT_WORDS, auditWord, changedFacts, fromWords, whomWords } from './audit-words.ts'
 
+interface AuditFilter {
+  who: string
+  text: string
+  /** A kind; empty: all. */
+  what: string
+  /** Days as `2026-11-27`, of this browser's clock; empty: no end. */
+  from: string
+  to: string
+}
+
 const ALL: AuditFilter = { who: '', text: '', what: '', from: '', to: '' }
 const LINK =
   'inline-flex h-10 items-center gap-2 rounded-lg border border-line-strong bg-raised px-3.5 text-sm font-medium shadow-1 hover:bg-hover pointer-coarse:h-11'
 
 /** Letters are typed faster than lines are found. */
 const PAUSE_MS = 250
+
+async function fetchPage(filter: AuditFilter, cursor?: string): Promise<AuditPage> {
+  return auditPage.parse(await call('listAudit', { query: { ...queryOf(filter), cursor } }))
+}
+
+/** Empty fields are left out. */
+function queryOf({ who, text, what, from, to }: AuditFilter) {
+  return {
+    who: who.trim() || undefined,
+    text: text.trim() || undefined,
+    what: what.trim() || undefined,
+    from: from === '' ? undefined : new Date(`${from}T00:00:00`).getTime(),
+    // The whole last day.
+    to: to === '' ? undefined : new Date(`${to}T23:59:59.999`).getTime(),
+  }
+}
 
 export function Audit() {
   const [filter, setFilter] = useState(ALL)
@@ -36,10 +63,10 @@ export function Audit() {
   }, [filter])
   const [page, setPage] = useState<AuditPage | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setPage(await fetchAudit(asked)), 'again'), JSON.stringify(asked))
+  useOnShow(() => void attempt(async () => setPage(await fetchPage(asked)), 'again'), JSON.stringify(asked))
   const more = (cursor: string) =>
     attempt(async () => {
-      const next = await fetchAudit(asked, cursor)
+      const next = await fetchPage(asked, cursor)
       const entries = [...(page?.entries ?? []), ...next.entries]
       setPage({ entries, chats: { ...page?.chats, ...next.chats }, next: next.next })
     })
@@ -47,10 +74,18 @@ export function Audit() {
     <>
       <Filter filter={filter} onChange={setFilter} />
       <div className="-mt-4 flex flex-wrap gap-2">
-        <a href={auditExport(asked, 'csv')} download className={LINK}>
+        <a
+          href={urlOf('exportAudit', { query: { ...queryOf(asked), format: 'csv' } })}
+          download
+          className={LINK}
+        >
           <Download className="size-4" aria-hidden /> CSV
         </a>
-        <a href={auditExport(asked, 'jsonl')} download className={LINK}>
+        <a
+          href={urlOf('exportAudit', { query: { ...queryOf(asked), format: 'jsonl' } })}
+          download
+          className={LINK}
+        >
           <Download className="size-4" aria-hidden /> JSON lines
         </a>
       </div>
@@ -229,7 +264,7 @@ function Chains() {
       <Button
         className="self-start"
         disabled={busy}
-        onClick={() => void attempt(async () => setState(await checkAudit()))}
+        onClick={() => void attempt(async () => setState(await call('checkAudit')))}
       >
         {busy && <Spinner />} Check every line
       </Button>

@@ -6,10 +6,12 @@ import {
   type RetentionKind,
   type RetentionPreview,
   type RetentionView,
+  retentionPreview,
+  retentionView,
 } from '@sandlot/shared/admin/retention'
 import { useId, useState } from 'react'
 import { formatCount, formatDate } from '../../lib/format.ts'
-import { fetchRetention, previewRetention, putRetention } from '../../net/audit.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
@@ -55,7 +57,7 @@ const WORDS: Record<RetentionKind, { title: string; hint: string; one: string; s
 export function Retention() {
   const [view, setView] = useState<RetentionView | null>(null)
   const { problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setView(await fetchRetention())))
+  useOnShow(() => void attempt(async () => setView(retentionView.parse(await call('getRetention')))))
   if (problem !== null && view === null) return <Alert>{problem}</Alert>
   return view === null ? <Spinner /> : <RetentionForm key={view.revision} view={view} onSaved={setView} />
 }
@@ -72,11 +74,14 @@ function RetentionForm(props: { view: RetentionView; onSaved: (view: RetentionVi
     setDays({ ...days, [kind]: value })
     setPreview(null)
   }
-  const showPreview = () => attempt(async () => setPreview(await previewRetention(days)))
+  const showPreview = () =>
+    attempt(async () =>
+      setPreview(retentionPreview.parse(await call('previewRetention', { body: { days } }))),
+    )
   const save = () =>
     attempt(async () => {
       setAsking(false)
-      const now = await putRetention(days, view.revision)
+      const now = retentionView.parse(await call('putRetention', { body: { days, revision: view.revision } }))
       showToast('Retention is changed.')
       onSaved(now)
     })

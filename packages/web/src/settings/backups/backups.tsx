@@ -1,15 +1,10 @@
 /** Backups, for administrators: how they went, when the next one is due, and the way back. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
-import {
-  type BackupStatus,
-  type BackupsView,
-  type BackupTry,
-  backupsView,
-} from '@sandlot/shared/admin/backup-status'
+import { type BackupStatus, type BackupsView, type BackupTry } from '@sandlot/shared/admin/backup-status'
 import { CircleAlert, CircleCheck, RotateCcw } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { formatCount, formatMoment } from '../../lib/format.ts'
-import { call } from '../../net/http.ts'
+import { call } from '../../net/call.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
@@ -23,7 +18,7 @@ const MOST_SHOWN = 30
 export function BackupsSection() {
   const [view, setView] = useState<BackupsView | null>(null)
   const { problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setView(await call(backupsView, 'GET', '/api/admin/backups'))))
+  useOnShow(() => void attempt(async () => setView(await call('getBackups'))))
   if (view === null) return problem === null ? <Spinner /> : <Alert>{problem}</Alert>
   const { status, nextAt } = view
   const rows = rowsOf(status)

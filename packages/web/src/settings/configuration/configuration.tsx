@@ -3,7 +3,7 @@ import type { ConfigurationView, SettingRow } from '@sandlot/shared/admin/config
 import { useId, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatCount } from '../../lib/format.ts'
-import { fetchConfiguration } from '../../net/administration.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { Part } from '../part.tsx'
@@ -26,7 +26,7 @@ export function ConfigurationSection() {
   const [wanted, setWanted] = useState('')
   const [all, setAll] = useState(false)
   const { problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setView(await fetchConfiguration())))
+  useOnShow(() => void attempt(async () => setView(await call('getConfiguration'))))
   if (view === null) return problem === null ? null : <Alert>{problem}</Alert>
   const text = wanted.trim().toLowerCase()
   const found = (rows: readonly SettingRow[]) =>

@@ -3,7 +3,7 @@ import { Download } from 'lucide-react'
 import { useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { useChat } from '../../state/chat-context.ts'
-import { deleteAccount, fetchAccountWays } from '../../net/sign-in.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
@@ -59,9 +59,11 @@ function DeleteForm(props: { email: string; onLeave: () => void }) {
   const [password, setPassword] = useState('')
   const [hasPassword, setHasPassword] = useState<boolean | null>(null)
   const ways = useAttempt()
-  useOnShow(() => void ways.attempt(async () => setHasPassword((await fetchAccountWays()).password)))
+  useOnShow(() => void ways.attempt(async () => setHasPassword((await call('listWays')).password)))
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    await deleteAccount({ email: typed.trim(), password: hasPassword === true ? password : undefined })
+    await call('deleteAccount', {
+      body: { email: typed.trim(), password: hasPassword === true ? password : undefined },
+    })
     // Nothing of this page is theirs any more.
     window.location.assign('/')
   })

@@ -4,12 +4,13 @@ import {
   type EndpointTestResult,
   type EndpointView,
   type ModelsView,
+  joinedModelsView,
   wireName,
 } from '@sandlot/shared/account/models-api'
 import { CircleAlert, CircleCheck, Plus, X } from 'lucide-react'
 import { useId, useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'
-import { putEndpoint, tryEndpoint } from '../../net/models.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Choice, Field, type FieldProps, INPUT } from '../../ui/field.tsx'
@@ -30,11 +31,14 @@ export function EndpointForm(props: {
   const { preset, name, baseUrl, models } = draft
   const firstModel = firstModelOf(draft)
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    const now = await putEndpoint(endpoint?.id ?? null, wireOf(draft, endpoint, keeps))
+    const body = wireOf(draft, endpoint, keeps)
+    const answer = await (endpoint === null
+      ? call('addEndpoint', { body })
+      : call('changeEndpoint', { params: { id: endpoint.id }, body }))
     showToast(
       endpoint === null ? `${name.trim()} answers from the next message on.` : 'The endpoint is changed.',
     )
-    props.onSaved(now)
+    props.onSaved(joinedModelsView.parse(answer))
   })
   return (
     <form
@@ -129,13 +133,15 @@ function useEndpointDraft(endpoint: EndpointView | null) {
     attempt(async () => {
       setResult(null)
       const [first] = draft.models
-      const now = await tryEndpoint({
-        baseUrl,
-        apiKey: apiKey.trim() === '' ? undefined : apiKey.trim(),
-        id: endpoint?.id,
-        model: firstModelOf(draft) === '' ? undefined : firstModelOf(draft),
-        wire: first?.wire ?? undefined,
-        streaming: first?.streaming,
+      const now = await call('testEndpoint', {
+        body: {
+          baseUrl,
+          apiKey: apiKey.trim() === '' ? undefined : apiKey.trim(),
+          id: endpoint?.id,
+          model: firstModelOf(draft) === '' ? undefined : firstModelOf(draft),
+          wire: first?.wire ?? undefined,
+          streaming: first?.streaming,
+        },
       })
       setResult(now)
       const { wire } = now

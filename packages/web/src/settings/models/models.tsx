@@ -5,12 +5,13 @@ import {
   type ModelPrice,
   type ModelsView,
   type WireName,
+  joinedModelsView,
 } from '@sandlot/shared/account/models-api'
 import { Pencil, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
 import { useChat } from '../../state/chat-context.ts'
-import { fetchModels, removeEndpoint } from '../../net/models.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
@@ -23,7 +24,7 @@ export function ModelsSection() {
   const { renewMe } = useChat()
   const [view, setView] = useState<ModelsView | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setView(await fetchModels())))
+  useOnShow(() => void attempt(async () => setView(joinedModelsView.parse(await call('listModels')))))
   const changed = (now: ModelsView) => {
     setView(now)
     // The composer names the model.
@@ -87,7 +88,9 @@ function EndpointsPart(props: {
                 onDoom={(on) => setDoomed(on ? endpoint.id : null)}
                 onRemove={() =>
                   void attempt(async () => {
-                    changed(await removeEndpoint(endpoint.id))
+                    changed(
+                      joinedModelsView.parse(await call('removeEndpoint', { params: { id: endpoint.id } })),
+                    )
                     showToast(`${endpoint.name} is removed.`)
                   })
                 }

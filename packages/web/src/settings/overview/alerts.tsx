@@ -1,10 +1,10 @@
 /** Alert channels of this Sandlot, raised alerts, and a test of the channels. */
 import { messageOf } from '@sandlot/shared/base/errors'
-import { type AlertTest, type AlertsView, alertTest, alertsView } from '@sandlot/shared/admin/alerts'
+import type { AlertTest, AlertsView } from '@sandlot/shared/admin/alerts'
 import { CircleAlert } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { formatDay } from '../../lib/format.ts'
-import { call } from '../../net/http.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Part } from '../part.tsx'
@@ -25,7 +25,7 @@ export function useAlerts(): Alerts {
     const read = async () => {
       if (document.visibilityState !== 'visible') return
       try {
-        setAlerts({ view: await call(alertsView, 'GET', '/api/admin/alerts'), unread: null })
+        setAlerts({ view: await call('listAlerts'), unread: null })
       } catch (error) {
         setAlerts(({ view }) => ({ view, unread: messageOf(error) }))
       }
@@ -66,9 +66,7 @@ export function AlertsPart({ view, unread }: Alerts) {
         <div className="flex flex-wrap items-center gap-3">
           <Button
             disabled={busy}
-            onClick={() =>
-              void attempt(async () => setTested(await call(alertTest, 'POST', '/api/admin/alerts/test')))
-            }
+            onClick={() => void attempt(async () => setTested(await call('testAlerts')))}
           >
             Send a test
           </Button>

@@ -1,30 +1,28 @@
 /** Checks of `./sandlot doctor` on the running deployment, started by a button: problems first. */
 import type { Finding } from '@sandlot/shared/base/finding'
-import { type ChecksView, checksView } from '@sandlot/shared/admin/checks'
+import type { ChecksView } from '@sandlot/shared/admin/checks'
 import { CircleAlert, CircleCheck, CircleQuestionMark } from 'lucide-react'
 import { useState } from 'react'
 import { formatCount, formatDay } from '../../lib/format.ts'
-import { call } from '../../net/http.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { Part } from '../part.tsx'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
-const PATH = '/api/admin/overview/checks'
 const DOCTOR = './sandlot doctor also makes a sandbox and tries to break out of it.'
 
 export function ChecksPart() {
   const [last, setLast] = useState<ChecksView['last']>(null)
   const { busy, problem, attempt } = useAttempt()
-  const read = (method: 'GET' | 'POST') =>
-    attempt(async () => setLast((await call(checksView, method, PATH)).last))
-  useOnShow(() => void read('GET'))
+  const read = (action: 'getChecks' | 'runChecks') => attempt(async () => setLast((await call(action)).last))
+  useOnShow(() => void read('getChecks'))
   return (
     <Part title="Checks" text="Engine, image, disks, leftovers, audit logs, backup, addresses and sign-in.">
       {problem !== null && <Alert>{problem}</Alert>}
       <div className="flex flex-wrap items-center gap-3">
-        <Button disabled={busy} onClick={() => void read('POST')}>
+        <Button disabled={busy} onClick={() => void read('runChecks')}>
           {busy && <Spinner />} Check now
         </Button>
         <p role="status" className="min-w-0 flex-1 basis-56 text-sm text-muted">

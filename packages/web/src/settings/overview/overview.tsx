@@ -1,13 +1,13 @@
 /** State of this Sandlot: health, who is online, what runs and what waits. Refreshes itself. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { queueText } from '@sandlot/shared/chat/queue-wait'
-import { type Overview, overview, type RunningPrompt } from '@sandlot/shared/admin/overview'
+import type { Overview, RunningPrompt } from '@sandlot/shared/admin/overview'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { cn } from '../../lib/cn.ts'
 import { formatDuration } from '../../lib/format.ts'
 import { useNow } from '../../lib/use-now.ts'
-import { call } from '../../net/http.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
@@ -22,15 +22,6 @@ import { Health } from './health.tsx'
 
 /** Milliseconds from one answer to the next question. */
 const RENEW_MS = 3_000
-
-function fetchOverview(): Promise<Overview> {
-  return call(overview, 'GET', '/api/admin/overview')
-}
-
-/** Stops a prompt as an administrator, in any user's chat. */
-function stopPrompt(promptId: string): Promise<Overview> {
-  return call(overview, 'POST', `/api/admin/overview/prompts/${encodeURIComponent(promptId)}/stop`)
-}
 
 export function OverviewSection() {
   const { view, problem, renew } = useOverview()
@@ -72,7 +63,7 @@ export function OverviewSection() {
           setDoomed(null)
           if (prompt === null) return
           void attempt(async () => {
-            renew(await stopPrompt(prompt.promptId))
+            renew(await call('stopPrompt', { params: { id: prompt.promptId } }))
             showToast(`What ran for ${nameOf(prompt)} is stopped.`)
           })
         }}
@@ -111,7 +102,7 @@ function useOverview() {
     const ask = async () => {
       if (document.visibilityState === 'visible') {
         try {
-          const now = await fetchOverview()
+          const now = await call('getOverview')
           if (left) return
           setView(now)
           setProblem(null)

@@ -1,7 +1,7 @@
 import { MAX_PASSWORD_CHARS, MIN_PASSWORD_CHARS } from '@sandlot/shared/account/api'
 import { useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'
-import { addPerson } from '../../net/routes.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Field } from '../../ui/field.tsx'
@@ -14,7 +14,7 @@ export function AddPersonForm(props: { onDone: () => void; onLeave: () => void }
   const { busy, problem, onSubmit } = useSubmit(async () => {
     const { name, email, password } = form
     const role = isAdministrator ? 'admin' : 'member'
-    await addPerson({ name: name.trim(), email: email.trim(), password, role })
+    await call('addUser', { body: { name: name.trim(), email: email.trim(), password, role } })
     props.onDone()
   })
   const field = (name: keyof typeof form) => ({

@@ -9,8 +9,8 @@ import {
 } from '@sandlot/shared/account/agent-settings'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { type SubmitEvent, useEffect, useState } from 'react'
+import { call } from '../../net/call.ts'
 import { ApiError } from '../../net/http.ts'
-import { fetchSettings, saveSettings } from '../../net/teams.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
@@ -34,7 +34,7 @@ export function AgentSettingsForm(props: { subject: SettingsSubject; onSaved?: (
   const [tries, setTries] = useState(0)
   useEffect(() => {
     let left = false
-    fetchSettings({ kind, id }).then(
+    call(kind === 'team' ? 'getTeamSettings' : 'getUserSettings', { params: { id } }).then(
       (now) => !left && setAnswer(now),
       (error: unknown) => !left && setProblem(messageOf(error)),
     )
@@ -145,7 +145,9 @@ function useSettingsDraft(props: LoadedProps) {
     setState('busy')
     setProblem(null)
     try {
-      keep(await saveSettings(props.subject, { settings: checked.data, revision }))
+      const { kind, id } = props.subject
+      const body = { settings: checked.data, revision }
+      keep(await call(kind === 'team' ? 'putTeamSettings' : 'putUserSettings', { params: { id }, body }))
       setState('saved')
       props.onSaved?.()
     } catch (error) {

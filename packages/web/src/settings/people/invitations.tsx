@@ -4,7 +4,7 @@ import type { Team } from '@sandlot/shared/account/teams-api'
 import { useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { formatDate } from '../../lib/format.ts'
-import { createInvitation, fetchInvitations, withdrawInvitation } from '../../net/teams.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -21,7 +21,7 @@ export function Invitations(props: { adding: boolean; teams: readonly Team[]; on
   const [invitations, setInvitations] = useState<Invitation[]>([])
   const [fresh, setFresh] = useState<string | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  const reload = async () => setInvitations(await fetchInvitations())
+  const reload = async () => setInvitations((await call('listInvitations')).invitations)
   useOnShow(() => void attempt(reload))
   const open = invitations.filter(({ usedBy, expiresAt }) => usedBy === null && expiresAt > Date.now())
   return (
@@ -64,7 +64,7 @@ export function Invitations(props: { adding: boolean; teams: readonly Team[]; on
               busy={busy}
               onAct={() =>
                 void attempt(async () => {
-                  await withdrawInvitation(id)
+                  await call('revokeInvitation', { params: { id } })
                   await reload()
                 })
               }
@@ -83,11 +83,13 @@ function InviteForm(props: { teams: readonly Team[]; onMade: (url: string) => vo
   const [teams, setTeams] = useState<readonly string[]>([])
   const { busy, problem, onSubmit } = useSubmit(async () => {
     const address = email.trim()
-    const made = await createInvitation({
-      role,
-      teams: [...teams],
-      email: address === '' ? undefined : address,
-      expiresInHours: days * 24,
+    const made = await call('makeInvitation', {
+      body: {
+        role,
+        teams: [...teams],
+        email: address === '' ? undefined : address,
+        expiresInHours: days * 24,
+      },
     })
     props.onMade(made.url)
   })

@@ -1,4 +1,4 @@
-import type { Account, UserList } from '@sandlot/shared/account/api'
+import { type Account, type UserList, userList } from '@sandlot/shared/account/api'
 import type { Role } from '@sandlot/shared/account/role'
 import type { Team } from '@sandlot/shared/account/teams-api'
 import { ChevronRight, Link2, UserPlus } from 'lucide-react'
@@ -7,8 +7,7 @@ import { Link } from 'wouter'
 import { useChat } from '../../state/chat-context.ts'
 import { cn } from '../../lib/cn.ts'
 import { formatCount } from '../../lib/format.ts'
-import { fetchPeople } from '../../net/routes.ts'
-import { fetchTeams } from '../../net/teams.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { INPUT } from '../../ui/field.tsx'
@@ -34,12 +33,12 @@ export function People(props: { personId: string | undefined }) {
   const asked = useRef(0)
   const reload = async () => {
     const turn = ++asked.current
-    const both = [fetchPeople(), fetchTeams()] as const
+    const both = [call('listUsers'), call('listTeams')] as const
     const [now, nowTeams] = await Promise.allSettled(both)
     // An answer that was overtaken by a later question shows what was.
     if (turn !== asked.current) return
-    if (now.status === 'fulfilled') setPeople(now.value)
-    if (nowTeams.status === 'fulfilled') setTeams(nowTeams.value)
+    if (now.status === 'fulfilled') setPeople(userList.parse(now.value))
+    if (nowTeams.status === 'fulfilled') setTeams(nowTeams.value.teams)
     // Errors are shown next to the known values.
     await Promise.all(both)
   }

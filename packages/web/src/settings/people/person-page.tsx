@@ -8,14 +8,8 @@ import { UserX, X } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
 import { useChat } from '../../state/chat-context.ts'
+import { call } from '../../net/call.ts'
 import { ApiError } from '../../net/http.ts'
-import {
-  changePerson,
-  fetchEffective,
-  removePersonSecondFactor,
-  resetPersonPassword,
-  setTeamMember,
-} from '../../net/teams.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -106,7 +100,7 @@ function RolePart(props: { person: Account; onChanged: () => Promise<void> }) {
     attempt(async () => {
       setTheirs(null)
       try {
-        await changePerson(id, { role: next, was: { role: was } })
+        await call('changeUser', { params: { id }, body: { role: next, was: { role: was } } })
         setWanted(null)
       } catch (error) {
         const current = error instanceof ApiError ? account.safeParse(error.current).data : undefined
@@ -191,7 +185,7 @@ function TeamsPart(props: { person: Account; teams: readonly Team[]; onChanged: 
   const { busy, problem, attempt } = useAttempt()
   const set = (team: string, member: boolean) =>
     void attempt(async () => {
-      await setTeamMember(team, id, member)
+      await call('setTeamMember', { params: { id: team, userId: id }, body: { member } })
       await props.onChanged()
     })
   const sourcesIn = (team: Team) =>
@@ -271,7 +265,7 @@ function Effective(props: { userId: string }) {
   const { userId } = props
   useEffect(() => {
     let left = false
-    fetchEffective(userId).then(
+    call('getUserEffective', { params: { id: userId } }).then(
       (now) => !left && setEffective(now),
       (error: unknown) => !left && setProblem(messageOf(error)),
     )
@@ -331,9 +325,9 @@ function SignInPart(props: { person: Account }) {
   const { busy, problem, attempt } = useAttempt()
   const act = () =>
     attempt(async () => {
-      if (asking === 'password') setFresh(await resetPersonPassword(id))
+      if (asking === 'password') setFresh((await call('resetUserPassword', { params: { id } })).password)
       else {
-        await removePersonSecondFactor(id)
+        await call('removeSecondFactor', { params: { id } })
         setRemoved(true)
       }
       setAsking(null)

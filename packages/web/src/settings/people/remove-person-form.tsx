@@ -1,7 +1,7 @@
 import type { RemovedData } from '@sandlot/shared/account/api'
 import { useId, useState } from 'react'
 import { useSubmit } from '../../auth/use-submit.ts'
-import { removePerson } from '../../net/routes.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Field, INPUT } from '../../ui/field.tsx'
@@ -37,7 +37,10 @@ export function RemovePersonForm(props: {
   const [typed, setTyped] = useState('')
   const { busy, problem, onSubmit } = useSubmit(async () => {
     if (data === null) return
-    await removePerson(person.id, data, heir === '' ? undefined : heir)
+    await call('removeUser', {
+      params: { id: person.id },
+      query: { data, handOver: heir === '' ? undefined : heir },
+    })
     props.onDone()
   })
   return (

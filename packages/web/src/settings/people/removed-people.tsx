@@ -1,7 +1,7 @@
 import { type Removal, REMOVAL_HELP } from '@sandlot/shared/account/api'
 import { useState } from 'react'
 import { formatDate } from '../../lib/format.ts'
-import { removePerson } from '../../net/routes.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { RevocableRow } from '../revocable-row.tsx'
@@ -21,7 +21,7 @@ export function RemovedPeople(props: { removed: readonly Removal[]; onChanged: (
             person={person}
             onPurge={() => setPurging(person.id)}
             onAgain={async () => {
-              await removePerson(person.id, person.data)
+              await call('removeUser', { params: { id: person.id }, query: { data: person.data } })
               props.onChanged()
             }}
           />,

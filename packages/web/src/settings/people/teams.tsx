@@ -1,14 +1,13 @@
 /** The teams, and one of them with its members and settings: for administrators. */
-import type { Account } from '@sandlot/shared/account/api'
+import { type Account, userList } from '@sandlot/shared/account/api'
 import { type Team, team as teamSchema } from '@sandlot/shared/account/teams-api'
 import { ChevronRight, Plus, Trash2, UserPlus } from 'lucide-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { formatCount } from '../../lib/format.ts'
+import { call } from '../../net/call.ts'
 import { ApiError } from '../../net/http.ts'
-import { fetchPeople } from '../../net/routes.ts'
-import { createTeam, fetchTeams, removeTeam, renameTeam, setTeamMember } from '../../net/teams.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Field, INPUT } from '../../ui/field.tsx'
@@ -27,9 +26,9 @@ export function Teams(props: { teamId: string | undefined }) {
   const [people, setPeople] = useState<Account[]>([])
   const { problem, attempt } = useAttempt()
   const reload = async () => {
-    const [now, { users }] = await Promise.all([fetchTeams(), fetchPeople()])
-    setTeams(now)
-    setPeople(users)
+    const [now, people] = await Promise.all([call('listTeams'), call('listUsers')])
+    setTeams(now.teams)
+    setPeople(userList.parse(people).users)
   }
   useOnShow(() => void attempt(reload))
   const { teamId } = props
@@ -53,7 +52,7 @@ function List(props: { teams: readonly Team[]; onChanged: () => Promise<void> })
   const [, navigate] = useLocation()
   const [name, setName] = useState('')
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    const made = await createTeam(name.trim())
+    const made = await call('addTeam', { body: { name: name.trim() } })
     await props.onChanged()
     navigate(`/settings/teams/${encodeURIComponent(made.id)}`)
   })
@@ -144,7 +143,7 @@ function NamePart(props: { team: Team; onChanged: () => Promise<void> }) {
   const rename = async (was: string) => {
     setTheirs(null)
     try {
-      await renameTeam(id, wanted.trim(), was)
+      await call('renameTeam', { params: { id }, body: { name: wanted.trim(), was } })
     } catch (error) {
       const current = error instanceof ApiError ? teamSchema.safeParse(error.current).data : undefined
       if (current === undefined) throw error
@@ -216,7 +215,7 @@ function MembersPart(props: { team: Team; people: readonly Account[]; onChanged:
         )
   const set = (userId: string, member: boolean) =>
     void attempt(async () => {
-      await setTeamMember(team.id, userId, member)
+      await call('setTeamMember', { params: { id: team.id, userId }, body: { member } })
       if (member) setWanted('')
       await props.onChanged()
     })
@@ -339,7 +338,7 @@ function DeletePart(props: { team: Team; onChanged: () => Promise<void> }) {
             disabled={busy}
             onClick={() =>
               void attempt(async () => {
-                await removeTeam(id)
+                await call('removeTeam', { params: { id } })
                 navigate('/settings/teams')
                 await props.onChanged()
               })

@@ -2,7 +2,7 @@
 import type { DeploymentRules } from '@sandlot/shared/admin/deployment-rules'
 import { describeMatch } from '@sandlot/shared/chat/rules'
 import { useState } from 'react'
-import { addDeploymentRule, fetchDeploymentRules, revokeDeploymentRule } from '../../net/administration.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { NewRuleForm } from '../new-rule-form.tsx'
@@ -13,7 +13,7 @@ import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 export function PolicySection() {
   const [view, setView] = useState<DeploymentRules | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  const reload = async () => setView(await fetchDeploymentRules())
+  const reload = async () => setView(await call('listEverybodysRules'))
   useOnShow(() => void attempt(reload))
   if (view === null) return problem === null ? null : <Alert>{problem}</Alert>
   return (
@@ -36,7 +36,7 @@ export function PolicySection() {
                   aria-label={`Revoke ${EFFECT[rule.effect].word} ${describeMatch(rule.match)}`}
                   onClick={() =>
                     void attempt(async () => {
-                      await revokeDeploymentRule(rule.id)
+                      await call('revokeEverybodysRule', { params: { id: rule.id } })
                       await reload()
                     })
                   }
@@ -47,7 +47,7 @@ export function PolicySection() {
             ))}
           </ul>
         )}
-        <NewRuleForm mayAllow first="deny" add={addDeploymentRule} onAdded={() => void attempt(reload)} />
+        <NewRuleForm mayAllow first="deny" action="addEverybodysRule" onAdded={() => void attempt(reload)} />
       </Part>
       {view.configured.length > 0 && (
         <Part

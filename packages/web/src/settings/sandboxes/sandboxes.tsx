@@ -1,12 +1,12 @@
 /** Everybody's sandboxes: what they are doing, what they use, and to stop or reset one. */
 import type { SandboxUse } from '@sandlot/shared/workspace/sandbox'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
-import type { SandboxesView } from '@sandlot/shared/admin/sandboxes'
+import { MOST_MEASURED, type SandboxUses, type SandboxesView } from '@sandlot/shared/admin/sandboxes'
 import { Power, RotateCcw } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatCount, formatDate } from '../../lib/format.ts'
-import { actOnSandbox, fetchSandboxes, fetchUses } from '../../net/administration.ts'
+import { call } from '../../net/call.ts'
 import { STATE_WORDS } from '../../lib/sandbox-text.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
@@ -52,7 +52,7 @@ export function SandboxesSection() {
   const [asked, setAsked] = useState<Asked | null>(null)
   const { busy, problem, attempt } = useAttempt()
   const reload = async () => {
-    setView(await fetchSandboxes())
+    setView(await call('listSandboxes'))
     forget()
   }
   useOnShow(() => void attempt(reload))
@@ -70,7 +70,8 @@ export function SandboxesSection() {
   const act = async ({ act: what, row }: Asked) => {
     setAsked(null)
     await attempt(async () => {
-      await actOnSandbox(row.userId, what)
+      const { userId } = row
+      await call(what === 'stop' ? 'stopUserSandbox' : 'resetUserSandbox', { params: { userId } })
       showToast(ACTS[what].done(nameOf(row)))
       await reload()
     })
@@ -103,6 +104,16 @@ export function SandboxesSection() {
       )}
     </div>
   )
+}
+
+/** Current use of these sandboxes, of those that are awake. */
+async function fetchUses(userIds: readonly string[]): Promise<SandboxUses['uses']> {
+  let uses: SandboxUses['uses'] = {}
+  for (let from = 0; from < userIds.length; from += MOST_MEASURED) {
+    const user = userIds.slice(from, from + MOST_MEASURED)
+    uses = { ...uses, ...(await call('measureSandboxes', { query: { user } })).uses }
+  }
+  return uses
 }
 
 /** Use of the running sandboxes among the first `rows`. `forget`: measure all of them again. */

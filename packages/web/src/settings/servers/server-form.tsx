@@ -1,16 +1,18 @@
 /** A server: where it is or what is started, its values, and how one signs in to it. */
-import type {
-  ServerConnection,
-  ServerScope,
-  ServersView,
-  ServerView,
+import {
+  type ServerConnection,
+  type ServerScope,
+  type ServersView,
+  type ServerView,
+  serversView,
 } from '@sandlot/shared/admin/mcp-servers'
 import type { OwnServers } from '@sandlot/shared/account/agent-settings'
 import { Plus, X } from 'lucide-react'
 import { useId, useState } from 'react'
+import { SERVER_ACTIONS } from './server-actions.ts'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { cn } from '../../lib/cn.ts'
-import { putServer } from '../../net/mcp-servers.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button, IconButton } from '../../ui/button.tsx'
 import { Field, INPUT } from '../../ui/field.tsx'
@@ -47,8 +49,11 @@ export function ServerForm(props: {
   const [draft, setDraft] = useState<ServerDraft>(() => draftOf(server))
   const set = (change: Partial<ServerDraft>) => setDraft({ ...draft, ...change })
   const { busy, problem, onSubmit } = useSubmit(async () => {
-    const request = requestOf(draft, server)
-    props.onSaved(await putServer(of, server?.id ?? null, request), request.name)
+    const body = requestOf(draft, server)
+    const answer = await (server === null
+      ? call(SERVER_ACTIONS[of].add, { body })
+      : call(SERVER_ACTIONS[of].change, { params: { id: server.id }, body }))
+    props.onSaved(serversView.parse(answer), body.name)
   })
   return (
     <form

@@ -1,16 +1,15 @@
 /** MCP servers: a person's own, and for administrators those of the deployment. */
-import type { ServerScope, ServerStateView, ServersView, ServerView } from '@sandlot/shared/admin/mcp-servers'
+import {
+  type ServerScope,
+  type ServerStateView,
+  type ServersView,
+  type ServerView,
+  serversView,
+} from '@sandlot/shared/admin/mcp-servers'
 import { Plus } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
-import {
-  beginSignIn,
-  fetchServers,
-  putServer,
-  removeServer,
-  signOutOf,
-  tryServer,
-} from '../../net/mcp-servers.ts'
+import { call } from '../../net/call.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
@@ -18,6 +17,7 @@ import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Part } from '../part.tsx'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
+import { SERVER_ACTIONS } from './server-actions.ts'
 import { ServerForm } from './server-form.tsx'
 import { AddedLine, GivenLine } from './server-line.tsx'
 
@@ -52,6 +52,7 @@ interface PartProps {
 
 /** `unanswered`: the problem of the last test. */
 function useServers(of: ServerScope) {
+  const names = SERVER_ACTIONS[of]
   const [view, setView] = useState<ServersView | null>(null)
   /** Ids of those that are asked now. */
   const [testing, setTesting] = useState<ReadonlySet<string>>(new Set())
@@ -63,7 +64,7 @@ function useServers(of: ServerScope) {
     trials.attempt(async () => {
       setTesting((now) => new Set([...now, id]))
       try {
-        const status = await tryServer(of, id)
+        const { status } = await call(names.test, { params: { id } })
         setView((now) => now && withStatus(now, id, status))
       } finally {
         setTesting((now) => new Set([...now].filter((one) => one !== id)))
@@ -73,7 +74,7 @@ function useServers(of: ServerScope) {
     const connected = takeConnected()
     if (connected !== null) showToast(`${connected} is connected.`)
     void attempt(async () => {
-      const now = await fetchServers(of)
+      const now = serversView.parse(await call(names.list))
       setView(now)
       // A program is started by a prompt, or by hand: it would start the sandbox.
       const asked = [
@@ -90,7 +91,8 @@ function useServers(of: ServerScope) {
       const { id, status: _status, hasClientSecret: _secret, ...rest } = server
       setView((now) => now && withServer(now, { ...server, ...to }))
       try {
-        setView(await putServer(of, id, { ...rest, ...to }))
+        const body = { ...rest, ...to }
+        setView(serversView.parse(await call(names.change, { params: { id }, body })))
       } catch (error) {
         setView((now) => now && withServer(now, server))
         throw error
@@ -100,10 +102,13 @@ function useServers(of: ServerScope) {
     testing: testing.has(id),
     busy,
     onTest: () => void test(id),
-    onSignIn: () => void attempt(async () => window.location.assign(await beginSignIn(of, id))),
+    onSignIn: () =>
+      void attempt(async () => {
+        window.location.assign((await call(names.signIn, { params: { id } })).url)
+      }),
     onSignOut: () =>
       void attempt(async () => {
-        setView(await signOutOf(of, id))
+        setView(serversView.parse(await call(names.signOut, { params: { id } })))
         showToast('You are signed out there.')
         void test(id)
       }),
@@ -266,7 +271,8 @@ function RemoveDialog(props: {
         void attempt(async () => {
           if (doomed === null) return
           props.onClose()
-          setView(await removeServer(of, doomed.id))
+          const { remove } = SERVER_ACTIONS[of]
+          setView(serversView.parse(await call(remove, { params: { id: doomed.id } })))
           showToast(`${doomed.name} is removed.`)
         })
       }

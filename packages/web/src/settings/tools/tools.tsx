@@ -6,7 +6,7 @@ import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import { cn } from '../../lib/cn.ts'
 import { formatCount, formatDuration } from '../../lib/format.ts'
-import { fetchToolStats } from '../../net/administration.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
@@ -64,7 +64,7 @@ export function ToolsSection() {
   const [view, setView] = useState<ToolStatsView | null>(null)
   const [by, setBy] = useState<{ key: Column['key']; up: boolean }>({ key: 'calls', up: false })
   const { problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setView(await fetchToolStats())))
+  useOnShow(() => void attempt(async () => setView(await call('listTools'))))
   if (view === null) return problem === null ? null : <Alert>{problem}</Alert>
   const sorted = view.tools.toSorted((a, b) => (by.up ? 1 : -1) * compare(a, b, by.key))
   const calls = view.tools.reduce((sum, tool) => sum + tool.calls, 0)

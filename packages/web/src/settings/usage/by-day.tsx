@@ -1,6 +1,6 @@
 /** A sum by day as a chart, and as a table beside it. */
 import { Suspense, lazy, useMemo, useState } from 'react'
-import type { Days } from '../../net/usage.ts'
+import type { Days } from './days.tsx'
 import { Choice } from '../people/setting-fields.tsx'
 import { everyDay } from './days.tsx'
 import { SumTable } from './sum-table.tsx'

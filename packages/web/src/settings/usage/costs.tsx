@@ -10,12 +10,12 @@ import { Download } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { formatDuration } from '../../lib/format.ts'
-import { type Days, fetchAllUsage, usageCsv } from '../../net/usage.ts'
+import { call, urlOf } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Part } from '../part.tsx'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { ByDay } from './by-day.tsx'
-import { DaysChoice, daysOf } from './days.tsx'
+import { type Days, DaysChoice, daysOf } from './days.tsx'
 import { TOOL_MEASURES, USAGE_MEASURES } from './measures.ts'
 import { SumTable } from './sum-table.tsx'
 import { Totals } from './usage.tsx'
@@ -33,7 +33,7 @@ export function Costs() {
   const [view, setView] = useState<AdminUsageView | null>(null)
   const { problem, attempt } = useAttempt()
   useOnShow(
-    () => void attempt(async () => setView(await fetchAllUsage(days, by)), 'again'),
+    () => void attempt(async () => setView(await call('getUsageOfAll', { query: { ...days, by } })), 'again'),
     JSON.stringify([days, by]),
   )
   const title = `By ${GROUP_WORDS[by].toLowerCase()}`
@@ -42,7 +42,7 @@ export function Costs() {
       <div className="flex flex-wrap items-end gap-3">
         <DaysChoice days={days} onChange={setDays} />
         <a
-          href={usageCsv(days, by)}
+          href={urlOf('getUsageOfAll', { query: { ...days, by, format: 'csv' } })}
           download
           className="inline-flex h-10 items-center gap-2 rounded-lg border border-line-strong bg-raised px-3.5 text-sm font-medium shadow-1 hover:bg-hover pointer-coarse:h-11"
         >

@@ -1,9 +1,14 @@
 /** Which days a page about usage shows. Days are UTC, as limits are. */
 import { useId, useState } from 'react'
 import { cn } from '../../lib/cn.ts'
-import type { Days } from '../../net/usage.ts'
 import { INPUT } from '../../ui/field.tsx'
 import { Choice } from '../people/setting-fields.tsx'
+
+/** Days like `2026-11-27`, both included. */
+export interface Days {
+  from: string
+  to: string
+}
 
 const DAY_MS = 86_400_000
 const SPANS = [

@@ -2,7 +2,7 @@
 import type { Budget, CountedUsage, UsageView } from '@sandlot/shared/admin/usage'
 import { useState } from 'react'
 import { cn } from '../../lib/cn.ts'
-import { fetchUsage } from '../../net/usage.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Part } from '../part.tsx'
 import { Choice } from '../people/setting-fields.tsx'
@@ -31,7 +31,13 @@ export function OwnUsage() {
   const { problem, attempt } = useAttempt()
   useOnShow(
     () =>
-      void attempt(async () => setView(await fetchUsage(days, model === ALL_MODELS ? null : model)), 'again'),
+      void attempt(
+        async () =>
+          setView(
+            await call('getUsage', { query: { ...days, model: model === ALL_MODELS ? undefined : model } }),
+          ),
+        'again',
+      ),
     JSON.stringify([days, model]),
   )
   const models = view?.models.map((one) => one.model) ?? []

@@ -5,7 +5,8 @@ import { type ReactNode, type RefObject, useEffect, useRef, useState } from 'rea
 import { useChat } from '../../state/chat-context.ts'
 import { useWorkspace } from '../../state/use-workspace.ts'
 import { revealedText } from '../../lib/invisible.ts'
-import { makeFolder, uploadFile } from '../../net/files.ts'
+import { call } from '../../net/call.ts'
+import { uploadFile } from '../../net/files.ts'
 import { FilePreview } from '../../preview/file-preview.tsx'
 import { addUploads, useUploads } from '../../state/uploads.ts'
 import { Alert } from '../../ui/alert.tsx'
@@ -227,7 +228,8 @@ function useEntryActions(parts: {
           signal: new AbortController().signal,
         }),
       ),
-    addFolder: (folder) => void files.make(folder, 'new folder', makeFolder),
+    addFolder: (folder) =>
+      void files.make(folder, 'new folder', (path) => call('makeFolder', { body: { path } })),
     upload: (folder) => pickFiles(chosen, 'files', folder),
     copyPath: (path) => {
       void navigator.clipboard.writeText(`/workspace/${path}`)

@@ -2,7 +2,7 @@
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { FilesFound } from '@sandlot/shared/workspace/files'
 import { useEffect, useState } from 'react'
-import { searchFiles } from '../../net/files.ts'
+import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
@@ -18,7 +18,7 @@ export function FoundFiles(props: { query: string; onOpen: (path: string, kind: 
   useEffect(() => {
     let over = false
     const timer = setTimeout(() => {
-      searchFiles(query, MOST_SHOWN).then(
+      call('findFiles', { query: { q: query, most: MOST_SHOWN } }).then(
         (files) => !over && setFound(files),
         (error: unknown) => !over && setFound({ problem: messageOf(error) }),
       )

@@ -1,7 +1,7 @@
 /** Target of a move in the workspace: one folder at a time. */
 import { ChevronLeft, Folder } from 'lucide-react'
 import { useState } from 'react'
-import { fetchDirectory } from '../../net/files.ts'
+import { call } from '../../net/call.ts'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -81,7 +81,7 @@ function useFolders(first: string) {
     setFolder(at)
     setFolders(null)
     void attempt(async () => {
-      const { entries } = await fetchDirectory(at)
+      const { entries } = await call('listFiles', { query: { path: at } })
       setFolders(
         entries
           .filter(({ name, kind }) => kind === 'directory' && below(at, name) !== '.tool-outputs')

@@ -3,7 +3,7 @@ import { TRASH_DAYS, type TrashList } from '@sandlot/shared/workspace/files'
 import { Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { formatDate } from '../../lib/format.ts'
-import { emptyTrash, fetchTrash, restoreFile } from '../../net/files.ts'
+import { call } from '../../net/call.ts'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -14,7 +14,7 @@ import { TitledDialog } from '../../ui/titled-dialog.tsx'
 export function TrashDialog(props: { onRestored: (path: string) => void; onClose: () => void }) {
   const [list, setList] = useState<TrashList | null>(null)
   const { busy, problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setList(await fetchTrash())))
+  useOnShow(() => void attempt(async () => setList(await call('listTrash'))))
   return (
     <TitledDialog
       open
@@ -45,8 +45,8 @@ export function TrashDialog(props: { onRestored: (path: string) => void; onClose
               busy={busy}
               onRestore={() =>
                 void attempt(async () => {
-                  const restored = await restoreFile(entry.id)
-                  setList(await fetchTrash())
+                  const restored = (await call('restoreFile', { params: { id: entry.id } })).path
+                  setList(await call('listTrash'))
                   props.onRestored(restored)
                 })
               }
@@ -59,8 +59,8 @@ export function TrashDialog(props: { onRestored: (path: string) => void; onClose
           busy={busy}
           onEmpty={() =>
             void attempt(async () => {
-              await emptyTrash()
-              setList(await fetchTrash())
+              await call('emptyTrash')
+              setList(await call('listTrash'))
             })
           }
         />

@@ -1,7 +1,7 @@
 /** File actions: create, move, delete, each with an undo where there is one. */
 import { messageOf } from '@sandlot/shared/base/errors'
 import { useState } from 'react'
-import { moveFile, removeFile, restoreFile } from '../../net/files.ts'
+import { call } from '../../net/call.ts'
 import { ApiError } from '../../net/http.ts'
 import { showToast } from '../../ui/toasts.tsx'
 import { below, folderOf, nameOf } from '../../state/dropped.ts'
@@ -23,7 +23,7 @@ export function useFileActions(onMade: (path: string) => void) {
     }
     await refreshTree()
   }
-  const make = (folder: string, name: string, put: (path: string) => Promise<void>) =>
+  const make = (folder: string, name: string, put: (path: string) => Promise<unknown>) =>
     attempt(async () => {
       if (folder !== '') toggleFolder(folder, true)
       const path = await firstFree(below(folder, name), put)
@@ -35,13 +35,13 @@ export function useFileActions(onMade: (path: string) => void) {
   const rename = (path: string, name: string) =>
     attempt(async () => {
       const to = below(folderOf(path), name)
-      await moveFile(path, to)
+      await call('moveFile', { body: { path, to } })
       await reveal(to)
     })
   const removeForGood = (paths: readonly string[]) =>
     attempt(async () => {
       setForever(null)
-      for (const path of paths) await removeFile(path, { forever: true })
+      for (const path of paths) await call('removeFile', { query: { path, forever: true } })
     })
   return { problem, setProblem, forever, setForever, make, move, rename, remove, removeForGood }
 }
@@ -58,7 +58,7 @@ async function moveInto(folder: string, paths: readonly string[], attempt: Attem
     for (const path of paths) {
       const to = below(folder, nameOf(path))
       if (to === path) continue
-      await moveFile(path, to)
+      await call('moveFile', { body: { path, to } })
       back.unshift({ path: to, to: path })
     }
   } finally {
@@ -66,7 +66,7 @@ async function moveInto(folder: string, paths: readonly string[], attempt: Attem
       showUndo(
         `${namesOf(back.map(({ to }) => to))} moved.`,
         async () => {
-          for (const one of back) await moveFile(one.path, one.to)
+          for (const one of back) await call('moveFile', { body: { path: one.path, to: one.to } })
         },
         attempt,
       )
@@ -83,7 +83,7 @@ async function moveToTrash(
   const left = [...paths]
   try {
     for (const path of paths) {
-      const id = await removeFile(path)
+      const { id } = await call('removeFile', { query: { path } })
       if (id !== null) ids.push(id)
       left.shift()
     }
@@ -97,7 +97,8 @@ async function moveToTrash(
       showUndo(
         `${namesOf(removed)} deleted.`,
         async () => {
-          for (const id of ids.toReversed()) await reveal(await restoreFile(id))
+          for (const id of ids.toReversed())
+            await reveal((await call('restoreFile', { params: { id } })).path)
         },
         attempt,
       )
@@ -105,7 +106,7 @@ async function moveToTrash(
 }
 
 /** `new file.txt`, `new file (2).txt` …, whichever is not there. */
-async function firstFree(path: string, put: (path: string) => Promise<void>): Promise<string> {
+async function firstFree(path: string, put: (path: string) => Promise<unknown>): Promise<string> {
   const [, stem = path, ending = ''] = /^(.*[^/])(\.[^./]+)$/.exec(path) ?? []
   for (let n = 1; ; n++) {
     const place = n === 1 ? path : `${stem} (${n})${ending}`

@@ -2,7 +2,7 @@
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { WorkspaceEntry } from '@sandlot/shared/workspace/files'
 import { create } from 'zustand'
-import { fetchDirectory } from '../../net/files.ts'
+import { call } from '../../net/call.ts'
 import { below, folderOf } from '../../state/dropped.ts'
 
 export interface Row {
@@ -55,7 +55,7 @@ export const useTree = create<Tree>()(nowhere)
 /** Reloads a folder. The shown entries stay until the answer. Never rejects. */
 export async function loadFolder(path: string): Promise<void> {
   try {
-    const { entries, left } = await fetchDirectory(path)
+    const { entries, left } = await call('listFiles', { query: { path } })
     setFolder(path, { entries: inOrder(entries), left, problem: null })
   } catch (error) {
     const known = useTree.getState().folders.get(path)
@@ -69,7 +69,7 @@ export async function loadMore(path: string): Promise<void> {
   if (known === undefined) return
   const last = known.entries.map(({ name }) => name).reduce((a, b) => (a > b ? a : b), '')
   try {
-    const { entries, left } = await fetchDirectory(path, last)
+    const { entries, left } = await call('listFiles', { query: { path, after: last } })
     setFolder(path, { entries: inOrder([...known.entries, ...entries]), left, problem: null })
   } catch (error) {
     setFolder(path, { ...known, problem: messageOf(error) })
