@@ -15,6 +15,7 @@ packages/shared/src/
   acp: base chat account
   workspace: base chat account
   admin: base chat account workspace
+  agent-requests.ts: account acp workspace admin
   actions.ts: chat account search workspace admin
   config.ts: config admin
   node: base config async account admin config.ts

@@ -5,6 +5,7 @@
 import type { AgentContext, ClientCapabilities, McpServer, PromptResponse } from '@agentclientprotocol/sdk'
 import { EXT, type promptMeta } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
+import type { AgentRequest } from '@sandlot/shared/agent-requests'
 import { createKeyedLock } from '@sandlot/shared/async/keyed-lock'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { type SessionEvent, sandlotEventOf } from '@sandlot/shared/chat/events'
@@ -51,13 +52,13 @@ export abstract class ClientConnection {
   abstract initialize(capabilities: ClientCapabilities | undefined): void
 
   /**
-   * The params of an extension request as its handler takes them. Throws `not_implemented` where
-   * such a client may not send it.
+   * The params of an extension request, not checked yet. Throws `not_implemented` where such a
+   * client may not send it.
    */
-  abstract extensionParams(method: string, params: unknown): unknown
+  abstract extensionParams(request: AgentRequest, params: unknown): unknown
 
   /** Undefined where the person of the request is this agent's. Throws `not_owner`. */
-  abstract claim(method: string, params: unknown): Promise<void> | undefined
+  abstract claim(request: AgentRequest, params: unknown): Promise<void> | undefined
 
   /** `_meta.sandlot` of a request, by its schema. Undefined for an editor. Throws `bad_request`. */
   abstract meta<S extends z.ZodType>(schema: S, meta: unknown): z.infer<S> | undefined

@@ -1,19 +1,24 @@
 /** The dependencies of the request handlers of one client. */
+import type { AgentMethod, AgentParams } from '@sandlot/shared/agent-requests'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { ClientConnection } from './connection.ts'
 import { toRequestError } from './errors.ts'
 import type { ProtocolParts } from './parts.ts'
 
-/** A request of one of our extensions. `params` are not checked yet. */
-interface ExtensionRequest {
-  params: unknown
-  connection: ClientConnection
-  /** Aborted with `$/cancel_request`, and when the connection closes. */
-  signal: AbortSignal
+/** A method, because the server holds the handlers of all requests in one list. */
+interface Answering<Params> {
+  answer(request: {
+    params: Params
+    connection: ClientConnection
+    /** Aborted with `$/cancel_request`, and when the connection closes. */
+    signal: AbortSignal
+  }): Promise<unknown>
 }
 
-/** By method, for every connection. */
-export type ExtensionHandlers = Readonly<Record<string, (request: ExtensionRequest) => Promise<unknown>>>
+export type ExtensionHandler = Answering<unknown>['answer']
+
+/** By method, for every connection: one for each row of `AGENT_REQUESTS`. */
+export type ExtensionHandlers = { readonly [M in AgentMethod]: Answering<AgentParams<M>>['answer'] }
 
 type Handler<C, R> = (context: C) => Promise<R>
 

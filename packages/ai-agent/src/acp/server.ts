@@ -27,7 +27,15 @@ import {
 } from './requests/person.ts'
 import { addPromptRequests } from './requests/prompt.ts'
 import type { AcpServerParts, ProtocolParts } from './parts.ts'
-import { type ExtensionHandlers, type HandlerContext, createHandlerContext } from './handler-context.ts'
+import {
+  type ExtensionHandler,
+  type ExtensionHandlers,
+  type HandlerContext,
+  createHandlerContext,
+} from './handler-context.ts'
+import { parseParams } from './errors.ts'
+import { agentUser } from '@sandlot/shared/account/agent-user'
+import { type AgentRequest, agentRequest } from '@sandlot/shared/agent-requests'
 import { overviewRequests } from './requests/overview.ts'
 import { administrationRequests } from './requests/administration.ts'
 import { mcpServersRequests } from './requests/mcp-servers.ts'
@@ -42,6 +50,7 @@ import { type SendNow, ServiceConnection, serviceCapabilityOf } from './service-
 import { EXT } from '@sandlot/shared/acp/meta'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { setImmediate as turn } from 'node:timers/promises'
+import { z } from 'zod'
 
 /** Serves one client until its stream ends. A disconnect cancels nothing. */
 type ServeAcp = (stream: Stream & { send?: SendNow }) => AgentConnection
@@ -52,7 +61,7 @@ type ServeAcp = (stream: Stream & { send?: SendNow }) => AgentConnection
  * table.
  */
 export function createAcpServer(parts: AcpServerParts): ServeAcp {
-  const extensions = new Map(Object.entries(allExtensions(parts)))
+  const extensions = new Map<string, ExtensionHandler>(Object.entries(allExtensions(parts)))
   return (stream) => {
     // Assigned as soon as the connection is made, before its first message is handled.
     let connection: ClientConnection
@@ -76,18 +85,21 @@ export function createAcpServer(parts: AcpServerParts): ServeAcp {
       '*',
       context.handled(async ({ method, params, signal }) => {
         const handle = extensions.get(method)
-        if (handle === undefined) throw RequestError.methodNotFound(method)
+        const request = agentRequest(method)
+        if (handle === undefined || request === undefined) throw RequestError.methodNotFound(method)
         // Without an `await` where the person is ours.
-        const claiming = connection.claim(method, params)
+        const claiming = connection.claim(request, params)
         if (claiming !== undefined) await claiming
-        return handle({ params: connection.extensionParams(method, params), signal, connection })
+        const given = parseParams(request.params, connection.extensionParams(request, params), method)
+        checkRole(request, given)
+        return handle({ params: given, signal, connection })
       }),
     )
     return app.connect({ readable: yieldBetweenMessages(stream.readable), writable: stream.writable })
   }
 }
 
-function allExtensions(parts: AcpServerParts): ExtensionHandlers {
+function allExtensions(parts: AcpServerParts) {
   return {
     ...extensionRequests(parts),
     ...rulesRequests(parts),
@@ -109,7 +121,18 @@ function allExtensions(parts: AcpServerParts): ExtensionHandlers {
     ...sandboxRequests(parts),
     ...sandboxesRequests(parts),
     ...administrationRequests(parts),
-  }
+  } satisfies ExtensionHandlers
+}
+
+const ofUser = z.object({ user: agentUser.pick({ role: true }) })
+
+/** Throws `forbidden`. */
+function checkRole({ role, guests }: AgentRequest, params: unknown): void {
+  if (role === undefined && guests === undefined) return
+  const { user } = ofUser.parse(params)
+  if (role === 'admin' && user.role !== 'admin')
+    throw new SandlotError('forbidden', 'Only an administrator can do this.')
+  if (guests !== undefined && user.role === 'guest') throw new SandlotError('forbidden', guests)
 }
 
 // ── initialize and authenticate ─────────────────────────────────────────────────────────────────

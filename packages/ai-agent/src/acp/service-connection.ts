@@ -9,6 +9,7 @@ import {
   methods,
 } from '@agentclientprotocol/sdk'
 import { agentUser, type AgentUser } from '@sandlot/shared/account/agent-user'
+import type { AgentRequest } from '@sandlot/shared/agent-requests'
 import { EXT, loadSessionMeta, promptMeta, serviceCapability, typingParams } from '@sandlot/shared/acp/meta'
 import { Recent } from '@sandlot/shared/async/recent'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
@@ -36,22 +37,6 @@ export function serviceCapabilityOf(
   return meta.parse(capabilities?._meta ?? {}).sandlot
 }
 
-/** Requests about what one person has: the ai-agent that has the person answers them. */
-const PERSONAL: ReadonlySet<string> = new Set([
-  EXT.rules,
-  EXT.secrets,
-  EXT.files,
-  EXT.watch,
-  EXT.ports,
-  EXT.terminals,
-  EXT.sandbox,
-  EXT.exec,
-  EXT.mcpSignIn,
-  EXT.mcpServers,
-  EXT.instructions,
-  EXT.removePerson,
-])
-
 const aboutPerson = z.object({
   userId: z.string().optional(),
   user: z.object({ id: z.string() }).optional(),
@@ -75,13 +60,13 @@ export class ServiceConnection extends ClientConnection {
     void this.#sendChanges()
   }
 
-  extensionParams(_method: string, params: unknown): unknown {
+  extensionParams(_request: AgentRequest, params: unknown): unknown {
     return params
   }
 
-  claim(method: string, params: unknown): Promise<void> | undefined {
+  claim({ claims }: AgentRequest, params: unknown): Promise<void> | undefined {
     const { ownership } = this.parts
-    if (!PERSONAL.has(method)) return undefined
+    if (claims === undefined) return undefined
     // The handler refuses params of another shape.
     const { success, data } = aboutPerson.safeParse(params)
     const userId = success ? (data.userId ?? data.user?.id) : undefined

@@ -1,6 +1,6 @@
 /** Which of several agents a request is for, and whether it may be sent again. */
 import { methods } from '@agentclientprotocol/sdk'
-import { EXT } from '@sandlot/shared/acp/meta'
+import { agentRequest } from '@sandlot/shared/agent-requests'
 import { z } from 'zod'
 
 /** That of the person who owns the session, where there is such a one; else that of `person`. */
@@ -26,14 +26,11 @@ const addressed = z.looseObject({
   _meta: z.looseObject({ sandlot: z.looseObject({ user: someone }) }).optional(),
 })
 
-/**
- * Administration goes to the administrator's own agent: any would do, and there they see at once
- * what they have changed.
- */
 export function addresseeOf(method: string, params: object): Addressee {
   const { sessionId, userId, user, ask, _meta } = addressed.parse(params)
-  const whose = method === EXT.sandboxes ? (ask?.userId ?? ask?.userIds?.[0]) : userId
-  return { session: sessionId, person: whose ?? user?.id ?? _meta?.sandlot.user.id }
+  const isAbout = agentRequest(method)?.addressee === 'subject'
+  const subject = isAbout ? (userId ?? ask?.userId ?? ask?.userIds?.[0]) : undefined
+  return { session: sessionId, person: subject ?? user?.id ?? _meta?.sandlot.user.id }
 }
 
 /** The id of the user who asks; undefined: it is the service itself. */
@@ -41,46 +38,12 @@ export function askerOf(params: object): string | undefined {
   return asking.safeParse(params).data?.user.id
 }
 
-/** Asks that only read. */
-const READS = new Set([
-  'asked',
-  'attach',
-  'connect',
-  'effective',
-  'get',
-  'jobs',
-  'list',
-  'output',
-  'own',
-  'preview',
-  'read',
-  'search',
-  'use',
-  'view',
-])
-/** Methods that only read, or have the same result when they run twice. */
-const REPEATABLE = new Set<string>([
-  EXT.approvals,
-  EXT.budgets,
-  EXT.cancelCall,
-  EXT.comment,
-  EXT.configuration,
-  EXT.instructions,
-  EXT.markChats,
-  EXT.metrics,
-  EXT.putPerson,
-  EXT.rename,
-  EXT.status,
-  EXT.toolStats,
-  EXT.unqueue,
-  methods.agent.session.load,
-])
-
 /** True if the request may be sent again although it may have taken effect. */
 export function isRepeatable(method: string, params: object): boolean {
-  if (REPEATABLE.has(method)) return true
-  const { ask } = addressed.parse(params)
-  return ask?.do !== undefined && READS.has(ask.do)
+  if (method === methods.agent.session.load) return true
+  const { repeatable = [] } = agentRequest(method) ?? {}
+  const act = repeatable === true ? undefined : addressed.parse(params).ask?.do
+  return repeatable === true || (act !== undefined && repeatable.includes(act))
 }
 
 /** An agent and what it answered. */

@@ -11,7 +11,8 @@ import {
   methods,
 } from '@agentclientprotocol/sdk'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
-import { EXT, foreignPromptMeta } from '@sandlot/shared/acp/meta'
+import type { AgentRequest } from '@sandlot/shared/agent-requests'
+import { foreignPromptMeta } from '@sandlot/shared/acp/meta'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { type SessionEvent, isOutcome, sandlotEventOf, seqOf } from '@sandlot/shared/chat/events'
 import { WORKSPACE } from '../../loop/system-prompt.ts'
@@ -33,18 +34,6 @@ import { askClient } from './permission.ts'
 import { AVAILABLE_COMMANDS, beginSlashCommand } from './slash-commands.ts'
 
 const LOCAL_USER: AgentUser = { id: 'local', role: 'admin' }
-
-/** Requests that come from our own service alone. */
-const SERVICE_ONLY: ReadonlySet<string> = new Set([
-  EXT.exec,
-  EXT.ports,
-  EXT.putPerson,
-  EXT.removePerson,
-  EXT.sandbox,
-  EXT.teamSeeds,
-  EXT.terminals,
-  EXT.watch,
-])
 
 interface Followed {
   state: ForeignState
@@ -74,8 +63,8 @@ export class EditorConnection extends ClientConnection {
   }
 
   /** With the local user, whomever the request names. */
-  extensionParams(method: string, params: unknown): unknown {
-    if (SERVICE_ONLY.has(method))
+  extensionParams({ serviceOnly }: AgentRequest, params: unknown): unknown {
+    if (serviceOnly === true)
       throw new SandlotError('not_implemented', 'Only Sandlot’s own service can send this request.')
     const namesUser = typeof params === 'object' && params !== null && 'user' in params
     return namesUser ? { ...params, user: this.user({}) } : params

@@ -3,39 +3,21 @@
  * everybody, the agent's settings.
  */
 import { EXT } from '@sandlot/shared/acp/meta'
-import type { AgentUser } from '@sandlot/shared/account/agent-user'
-import { SandlotError } from '@sandlot/shared/base/errors'
-import { type ProcessSettings, configurationParams } from '@sandlot/shared/admin/configuration'
-import { type DeploymentRules, deploymentRulesParams } from '@sandlot/shared/admin/deployment-rules'
-import { type ToolStatsView, toolStatsParams } from '@sandlot/shared/admin/tool-stats'
+import type { ProcessSettings } from '@sandlot/shared/admin/configuration'
+import type { DeploymentRules } from '@sandlot/shared/admin/deployment-rules'
+import type { ToolStatsView } from '@sandlot/shared/admin/tool-stats'
 import type { Rule } from '@sandlot/shared/chat/rules'
 import { actorOf } from '../actor.ts'
-import { parseParams } from '../errors.ts'
 import type { AdminParts, ProtocolParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 
-/** The asking user, an administrator. Throws `forbidden`. */
-export function administrator(user: AgentUser): AgentUser {
-  if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
-  return user
-}
-
-export function administrationRequests({
-  administration,
-  log,
-}: AdminParts & ProtocolParts): ExtensionHandlers {
+export function administrationRequests({ administration, log }: AdminParts & ProtocolParts) {
   return {
-    [EXT.toolStats]: async ({ params }): Promise<ToolStatsView> => {
-      administrator(parseParams(toolStatsParams, params, EXT.toolStats).user)
-      return administration.toolStats()
-    },
-    [EXT.configuration]: async ({ params }): Promise<ProcessSettings> => {
-      administrator(parseParams(configurationParams, params, EXT.configuration).user)
-      return { settings: [...(await administration.settings())] }
-    },
-    [EXT.deploymentRules]: async ({ params }): Promise<DeploymentRules | Rule | object> => {
-      const { user: given, ask } = parseParams(deploymentRulesParams, params, EXT.deploymentRules)
-      const user = administrator(given)
+    [EXT.toolStats]: async (): Promise<ToolStatsView> => administration.toolStats(),
+    [EXT.configuration]: async (): Promise<ProcessSettings> => ({
+      settings: [...(await administration.settings())],
+    }),
+    [EXT.deploymentRules]: async ({ params: { user, ask } }): Promise<DeploymentRules | Rule | object> => {
       const { rules } = administration
       if (ask.do === 'list') return { configured: [...rules.configured], rules: await rules.everybodys() }
       if (ask.do === 'add') {
@@ -50,5 +32,5 @@ export function administrationRequests({
       log.info({ by: user.id, rule: ask.id }, 'an administrator revoked a rule for everybody')
       return {}
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 }

@@ -1,26 +1,21 @@
 /** `_sandlot/exec`: a command of a person, for our own service. */
 import { EXT } from '@sandlot/shared/acp/meta'
-import { execParams } from '@sandlot/shared/workspace/exec'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { actorOf } from '../actor.ts'
-import { parseParams } from '../errors.ts'
 import type { ProtocolParts, WorkspaceParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { modeOfNew } from './session.ts'
 
-export function execRequests(parts: ProtocolParts & WorkspaceParts): ExtensionHandlers {
+export function execRequests(parts: ProtocolParts & WorkspaceParts) {
   return {
-    [EXT.exec]: async ({ params }) => {
-      const asked = parseParams(execParams, params, EXT.exec)
-      const { user, mode: wanted, defaultMode = parts.defaultMode, ...command } = asked
+    [EXT.exec]: async ({ params: { user, mode: wanted, defaultMode = parts.defaultMode, ...command } }) => {
       const { shell } = parts
-      if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
       if (!shell.mayUse(user.id, 'exec'))
         throw new SandlotError(
           'forbidden',
           'Commands without the agent are switched off for you. An administrator can allow them.',
         )
-      const ceiling = parts.modeCeilingOf(user.id, user.modeCeiling)
+      const ceiling = parts.modeCeilingOf?.(user.id, user.modeCeiling) ?? user.modeCeiling
       const mode = modeOfNew(wanted, defaultMode, ceiling)
       const { execs, streams } = shell
       return {
@@ -29,5 +24,5 @@ export function execRequests(parts: ProtocolParts & WorkspaceParts): ExtensionHa
         ),
       }
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 }

@@ -1,17 +1,5 @@
 /** The requests that only our own service sends; `acp/meta.ts` of shared defines them. */
-import {
-  EXT,
-  approvalsParams,
-  approveParams,
-  cancelCallParams,
-  commentParams,
-  exportPromptParams,
-  forkParams,
-  renameParams,
-  sharesParams,
-  snapshotsParams,
-  unqueueParams,
-} from '@sandlot/shared/acp/meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { NewAudit } from '@sandlot/shared/admin/audit'
@@ -20,8 +8,6 @@ import { type Access, type Right, authorOf, requireRight } from '../../session/a
 import { documentOf, exportPrompt } from '../../loop/prompt-export.ts'
 import type { Session } from '../../session/session.ts'
 import { actorOf } from '../actor.ts'
-import { parseParams } from '../errors.ts'
-import { GUEST_HAS_NO_CHATS } from './session.ts'
 import type { ClientConnection } from '../connection.ts'
 import type { AdminParts, ProtocolParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
@@ -32,14 +18,14 @@ interface Acting {
   actor: Pick<NewAudit, 'who' | 'from'>
 }
 
-export function extensionRequests(parts: AdminParts & ProtocolParts): ExtensionHandlers {
+export function extensionRequests(parts: AdminParts & ProtocolParts) {
   return {
     ...callRequests(parts),
     ...chatRequests(parts),
     ...sharingRequests(parts),
     [EXT.metrics]: () => parts.metrics(),
     [EXT.status]: async () => parts.status(),
-  }
+  } satisfies Partial<ExtensionHandlers>
 }
 
 /** In its turn among what is asked of the session. */
@@ -58,14 +44,9 @@ function inSession<T>(
 }
 
 /** Calls and their approvals, and queued messages. */
-function callRequests(parts: ProtocolParts): ExtensionHandlers {
+function callRequests(parts: ProtocolParts) {
   return {
-    [EXT.approve]: async ({ params, connection }) => {
-      const { user, sessionId, toolCallId, optionId, ...more } = parseParams(
-        approveParams,
-        params,
-        EXT.approve,
-      )
+    [EXT.approve]: async ({ params: { user, sessionId, toolCallId, optionId, ...more }, connection }) => {
       return inSession(
         parts,
         connection,
@@ -80,23 +61,20 @@ function callRequests(parts: ProtocolParts): ExtensionHandlers {
         },
       )
     },
-    [EXT.approvals]: async ({ params, connection }) => {
-      const { user, sessionId } = parseParams(approvalsParams, params, EXT.approvals)
+    [EXT.approvals]: async ({ params: { user, sessionId }, connection }) => {
       return {
         approvals: await inSession(parts, connection, user, sessionId, 'read', (session) =>
           session.waitingApprovals(),
         ),
       }
     },
-    [EXT.cancelCall]: async ({ params, connection }) => {
-      const { user, sessionId, toolCallId } = parseParams(cancelCallParams, params, EXT.cancelCall)
+    [EXT.cancelCall]: async ({ params: { user, sessionId, toolCallId }, connection }) => {
       await inSession(parts, connection, user, sessionId, 'take_part', (session) =>
         session.cancelCall(toolCallId),
       )
       return {}
     },
-    [EXT.unqueue]: async ({ params, connection }) => {
-      const { user, sessionId, messageId } = parseParams(unqueueParams, params, EXT.unqueue)
+    [EXT.unqueue]: async ({ params: { user, sessionId, messageId }, connection }) => {
       const why = await inSession(parts, connection, user, sessionId, 'take_part', (session, { access }) => {
         const isTheirs = session.queuedBy(messageId)?.id === user.id
         if (access !== 'owner' && !isTheirs) requireRight(access, 'own')
@@ -104,26 +82,22 @@ function callRequests(parts: ProtocolParts): ExtensionHandlers {
       })
       return { why }
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 }
 
-function chatRequests(parts: ProtocolParts): ExtensionHandlers {
+function chatRequests(parts: ProtocolParts) {
   return {
-    [EXT.rename]: async ({ params, connection }) => {
-      const { user, sessionId, title } = parseParams(renameParams, params, EXT.rename)
+    [EXT.rename]: async ({ params: { user, sessionId, title }, connection }) => {
       await inSession(parts, connection, user, sessionId, 'own', (session) => session.rename(title))
       return {}
     },
-    [EXT.fork]: async ({ params, connection }) => {
-      const { user, sessionId, promptId, where } = parseParams(forkParams, params, EXT.fork)
-      if (user.role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
+    [EXT.fork]: async ({ params: { user, sessionId, promptId, where }, connection }) => {
       const fork = await inSession(parts, connection, user, sessionId, 'own', ({ userId }) =>
         parts.manager.fork(userId, sessionId, { promptId, where }),
       )
       return { sessionId: fork.id }
     },
-    [EXT.exportPrompt]: async ({ params, connection }) => {
-      const { user, sessionId, promptId } = parseParams(exportPromptParams, params, EXT.exportPrompt)
+    [EXT.exportPrompt]: async ({ params: { user, sessionId, promptId }, connection }) => {
       // Its current length: it may grow while the record is made.
       const log = await inSession(parts, connection, user, sessionId, 'own', (session) => [...session.log])
       const record = await exportPrompt(log, promptId)
@@ -131,30 +105,27 @@ function chatRequests(parts: ProtocolParts): ExtensionHandlers {
       for await (const text of documentOf(record)) await connection.sendPiece(text)
       return {}
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 }
 
-function sharingRequests(parts: ProtocolParts): ExtensionHandlers {
+function sharingRequests(parts: ProtocolParts) {
   return {
-    [EXT.shares]: async ({ params, connection }) => {
-      const { user, sessionId, ask } = parseParams(sharesParams, params, EXT.shares)
+    [EXT.shares]: async ({ params: { user, sessionId, ask }, connection }) => {
       return inSession(parts, connection, user, sessionId, 'own', (session, { author, actor }) =>
         parts.manager.shares.answer(session, ask, author, actor),
       )
     },
-    [EXT.snapshots]: async ({ params, connection }) => {
-      const { user, sessionId, ask } = parseParams(snapshotsParams, params, EXT.snapshots)
+    [EXT.snapshots]: async ({ params: { user, sessionId, ask }, connection }) => {
       return inSession(parts, connection, user, sessionId, 'own', (session, { actor }) =>
         parts.manager.shares.answerSnapshots(session, ask, actor),
       )
     },
-    [EXT.comment]: async ({ params, connection }) => {
-      const { user, sessionId, ...comment } = parseParams(commentParams, params, EXT.comment)
+    [EXT.comment]: async ({ params: { user, sessionId, ...comment }, connection }) => {
       await inSession(parts, connection, user, sessionId, 'take_part', async (session, { author }) => {
         await parts.manager.shares.requireSeen(session, comment.mentions)
         await session.comment(comment, author)
       })
       return {}
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 }

@@ -1,18 +1,14 @@
 /** `_sandlot/models`: endpoints of models, for administrators. */
-import { EXT, modelsParams } from '@sandlot/shared/acp/meta'
+import { EXT } from '@sandlot/shared/acp/meta'
 import type { EndpointTestResult, ModelsView } from '@sandlot/shared/account/models-api'
 import { testEndpoint } from '../../model/endpoint-test.ts'
 import { actorOf } from '../actor.ts'
-import { parseParams } from '../errors.ts'
 import type { AdminParts, ProtocolParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
-import { administrator } from './administration.ts'
 
-export function modelsRequests({ models: registry, log }: AdminParts & ProtocolParts): ExtensionHandlers {
+export function modelsRequests({ models: registry, log }: AdminParts & ProtocolParts) {
   return {
-    [EXT.models]: async ({ params, signal }): Promise<ModelsView | EndpointTestResult> => {
-      const { user: given, ask } = parseParams(modelsParams, params, EXT.models)
-      const user = administrator(given)
+    [EXT.models]: async ({ params: { user, ask }, signal }): Promise<ModelsView | EndpointTestResult> => {
       if (ask.do === 'test') {
         const key = ask.apiKey ?? (ask.id === undefined ? undefined : await keyFor(ask.id, ask.baseUrl))
         return testEndpoint(ask, key ?? '', signal)
@@ -38,12 +34,12 @@ export function modelsRequests({ models: registry, log }: AdminParts & ProtocolP
       }
       return registry.view
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 
   /** Its key is for its own address alone. */
   async function keyFor(id: string, baseUrl: string): Promise<string | undefined> {
-    const known = registry.view.endpoints.find((one) => one.id === id)
-    return known?.baseUrl === baseUrl ? registry.keyOf(id) : undefined
+    const known = registry?.view.endpoints.find((one) => one.id === id)
+    return known?.baseUrl === baseUrl ? registry?.keyOf(id) : undefined
   }
 }
 

@@ -1,24 +1,14 @@
 /** `_sandlot/overview`: what runs and what waits, for administrators, who may stop it. */
-import { EXT, overviewParams } from '@sandlot/shared/acp/meta'
-import { SandlotError } from '@sandlot/shared/base/errors'
+import { EXT } from '@sandlot/shared/acp/meta'
 import type { Finding } from '@sandlot/shared/base/finding'
 import type { AgentOverview } from '@sandlot/shared/admin/overview'
 import { actorOf } from '../actor.ts'
-import { parseParams } from '../errors.ts'
 import type { AdminParts, ProtocolParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 
-export function overviewRequests({
-  manager,
-  overview,
-  checks,
-  audit,
-  log,
-}: AdminParts & ProtocolParts): ExtensionHandlers {
+export function overviewRequests({ manager, overview, checks, audit, log }: AdminParts & ProtocolParts) {
   return {
-    [EXT.overview]: async ({ params }): Promise<AgentOverview | { findings: Finding[] }> => {
-      const { user, ask } = parseParams(overviewParams, params, EXT.overview)
-      if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
+    [EXT.overview]: async ({ params: { user, ask } }): Promise<AgentOverview | { findings: Finding[] }> => {
       if (ask.do === 'check') return { findings: await checks() }
       if (ask.do === 'stop') {
         await manager.stopPrompt(ask.promptId, { id: user.id, name: user.name ?? 'An administrator' })
@@ -27,5 +17,5 @@ export function overviewRequests({
       }
       return { ...(await overview()), prompts: await manager.runningPrompts(user.id) }
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 }

@@ -2,10 +2,7 @@
 import type { Duplex } from 'node:stream'
 import { SandboxError } from '@sandlot/sandbox/errors'
 import { EXT } from '@sandlot/shared/acp/meta'
-import { portsParams } from '@sandlot/shared/workspace/ports'
-import { SandlotError } from '@sandlot/shared/base/errors'
 import { createWebSocketStream } from 'ws'
-import { parseParams } from '../errors.ts'
 import type { ShellParts, WorkspaceParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
@@ -13,11 +10,10 @@ import { withSandboxErrors } from '../sandbox-error.ts'
 /** Longer than a ticket is good for. */
 const UNCLAIMED_MS = 60_000
 
-export function portsRequests({ shell }: WorkspaceParts): ExtensionHandlers {
+export function portsRequests(parts: WorkspaceParts) {
   return {
-    [EXT.ports]: async ({ params }): Promise<object> => {
-      const { user, ask } = parseParams(portsParams, params, EXT.ports)
-      if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
+    [EXT.ports]: async ({ params: { user, ask } }): Promise<object> => {
+      const { shell } = parts
       return withSandboxErrors(async () => {
         // A stopped sandbox has nothing that listens, so it is not started.
         const sandbox = await shell.connected(user.id)
@@ -28,7 +24,7 @@ export function portsRequests({ shell }: WorkspaceParts): ExtensionHandlers {
         return { ticket: offerConnection(shell.streams, await sandbox.ports.connect(ask.port)) }
       })
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 }
 
 function offerConnection(streams: ShellParts['streams'], inside: Duplex): string {

@@ -2,6 +2,7 @@
 import { type AgentApp, methods, type PromptRequest, type PromptResponse } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
+import { GUEST_ERRORS } from '@sandlot/shared/account/role'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { newId } from '@sandlot/shared/base/ids'
 import { promptContent } from '../prompt-content.ts'
@@ -10,7 +11,6 @@ import type { HandlerContext } from '../handler-context.ts'
 import { authorOf } from '../../session/access.ts'
 import type { Session } from '../../session/session.ts'
 import type { PromptOptions } from '../../session/intake.ts'
-import { GUEST_HAS_NO_CHATS } from './session.ts'
 
 export function addPromptRequests(app: AgentApp, context: HandlerContext): void {
   const { parts, handled } = context
@@ -85,7 +85,7 @@ async function beginPrompt(
   return connection.runInOrder(params.sessionId, async () => {
     const { session, access } = await manager.open(user, params.sessionId, 'take_part')
     // One of before they were a guest.
-    if (user.role === 'guest' && access === 'owner') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
+    if (user.role === 'guest' && access === 'owner') throw new SandlotError('forbidden', GUEST_ERRORS.chats)
     if (images.length > 0) refuseImages(session, asked.whenBusy)
     connection.ensureFollowed(session, user, access)
     const showResult = await connection.beforePrompt(session, text)

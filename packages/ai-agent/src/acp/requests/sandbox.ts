@@ -5,15 +5,12 @@
 import type { SandboxStat } from '@sandlot/sandbox/sandbox'
 import { EXT } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
-import { type SandboxUse, type SandboxView, sandboxParams } from '@sandlot/shared/workspace/sandbox'
-import { SandlotError } from '@sandlot/shared/base/errors'
-import { type AgentSandboxes, type SandboxUses, sandboxesParams } from '@sandlot/shared/admin/sandboxes'
+import type { SandboxUse, SandboxView } from '@sandlot/shared/workspace/sandbox'
+import type { AgentSandboxes, SandboxUses } from '@sandlot/shared/admin/sandboxes'
 import { actorOf } from '../actor.ts'
-import { parseParams } from '../errors.ts'
 import type { AdminParts, ProtocolParts, SandboxAdmin, WorkspaceParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
-import { administrator } from './administration.ts'
 
 const STATES = {
   absent: 'none',
@@ -35,15 +32,11 @@ function useOf(stat: SandboxStat): SandboxUse {
   }
 }
 
-export function sandboxRequests({
-  shell,
-  settings,
-  audit,
-  log,
-}: AdminParts & ProtocolParts & WorkspaceParts): ExtensionHandlers {
+export function sandboxRequests(parts: AdminParts & ProtocolParts & WorkspaceParts) {
+  const { shell, settings, audit, log } = parts
   const view = async ({ sandboxes, starting, limits }: SandboxAdmin, user: AgentUser) => {
     const { state, connected, stat, steps, image: made } = await sandboxes.status(user.id)
-    const { network } = settings.effective(user)
+    const { network } = settings?.effective(user) ?? {}
     const isReady = state === 'running' && connected
     return {
       state: isReady ? 'ready' : starting.has(user.id) || state === 'running' ? 'starting' : STATES[state],
@@ -52,20 +45,18 @@ export function sandboxRequests({
       cpus: limits.cpus,
       use: stat && useOf(stat),
       network: {
-        mode: network.mode.value,
-        hosts: network.hosts.value,
-        ask: network.ask.value,
+        mode: network?.mode.value ?? 'none',
+        hosts: network?.hosts.value ?? [],
+        ask: network?.ask.value ?? false,
       },
       allowed: {
-        terminal: shell.mayUse(user.id, 'terminal'),
-        exec: shell.mayUse(user.id, 'exec'),
+        terminal: shell?.mayUse(user.id, 'terminal') ?? false,
+        exec: shell?.mayUse(user.id, 'exec') ?? false,
       },
     } satisfies SandboxView
   }
   return {
-    [EXT.sandbox]: async ({ params }): Promise<object> => {
-      const { user, ask } = parseParams(sandboxParams, params, EXT.sandbox)
-      if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
+    [EXT.sandbox]: async ({ params: { user, ask } }): Promise<object> => {
       const { sandboxAdmin } = shell
       return withSandboxErrors(async () => {
         switch (ask.do) {
@@ -75,7 +66,7 @@ export function sandboxRequests({
           case 'stop':
             log.info({ userId: user.id }, `a person’s ${ask.do} of their sandbox`)
             await sandboxAdmin.sandboxes[ask.do](user.id)
-            await audit.write({
+            await audit?.write({
               ...actorOf(user),
               what: ask.do === 'reset' ? 'sandbox_reset' : 'sandbox_stopped',
             })
@@ -91,7 +82,7 @@ export function sandboxRequests({
         }
       })
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 }
 
 // ── Everybody's, for administrators ─────────────────────────────────────────────────────────────
@@ -104,11 +95,9 @@ export function sandboxesRequests({
   ownership,
   audit,
   log,
-}: AdminParts & ProtocolParts & WorkspaceParts): ExtensionHandlers {
+}: AdminParts & ProtocolParts & WorkspaceParts) {
   return {
-    [EXT.sandboxes]: async ({ params }): Promise<object> => {
-      const { user: given, ask } = parseParams(sandboxesParams, params, EXT.sandboxes)
-      const user = administrator(given)
+    [EXT.sandboxes]: async ({ params: { user, ask } }): Promise<object> => {
       const { sandboxAdmin } = shell
       return withSandboxErrors(async () => {
         switch (ask.do) {
@@ -118,13 +107,13 @@ export function sandboxesRequests({
             return measure(sandboxAdmin, ask.userIds)
           case 'reset':
           case 'stop': {
-            await ownership.claim(ask.userId)
+            await ownership?.claim(ask.userId)
             log.info({ by: user.id, userId: ask.userId }, `an administrator’s ${ask.do} of a sandbox`)
             const missing =
               ask.do === 'reset'
                 ? await sandboxAdmin.sandboxes.reset(ask.userId, 'replace')
                 : await sandboxAdmin.sandboxes.stop(ask.userId)
-            await audit.write({
+            await audit?.write({
               ...actorOf(user),
               what: ask.do === 'reset' ? 'sandbox_reset' : 'sandbox_stopped',
               whom: { id: ask.userId },
@@ -137,7 +126,7 @@ export function sandboxesRequests({
         }
       })
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 }
 
 async function listAll({ sandboxes, starting, limits }: SandboxAdmin): Promise<AgentSandboxes> {

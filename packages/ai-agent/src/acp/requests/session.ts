@@ -15,6 +15,7 @@ import {
 } from '@agentclientprotocol/sdk'
 import { newSessionMeta } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
+import { GUEST_ERRORS } from '@sandlot/shared/account/role'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Project } from '@sandlot/shared/chat/chats'
 import { newId } from '@sandlot/shared/base/ids'
@@ -25,8 +26,6 @@ import { configOptionsOf, modesOf, setConfigOption } from '../config-options.ts'
 import { actorOf } from '../actor.ts'
 import { parseParams } from '../errors.ts'
 import type { HandlerContext } from '../handler-context.ts'
-
-export const GUEST_HAS_NO_CHATS = 'Guests take part in chats of others and have none of their own.'
 
 export function addSessionRequests(app: AgentApp, context: HandlerContext): void {
   const { handled } = context
@@ -73,7 +72,7 @@ async function createSession(context: HandlerContext, params: NewSessionRequest)
   const { connection, parts } = context
   const { manager } = parts
   const user = connection.user(params._meta)
-  if (user.role === 'guest') throw new SandlotError('forbidden', GUEST_HAS_NO_CHATS)
+  if (user.role === 'guest') throw new SandlotError('forbidden', GUEST_ERRORS.chats)
   const meta = connection.meta(newSessionMeta, params._meta)
   const project = meta?.project === undefined ? undefined : await manager.project(user.id, meta.project)
   const cwd = project === undefined ? checkedCwd(params.cwd) : folderOf(project)

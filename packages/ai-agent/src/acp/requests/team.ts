@@ -2,60 +2,42 @@
  * Requests about teams and people: what administrators have set, and what the service says of a
  * person.
  */
-import {
-  EXT,
-  type SettingsAnswer,
-  type SettingsAsk,
-  budgetsParams,
-  putPersonParams,
-  settingsParams,
-  teamSeedsParams,
-} from '@sandlot/shared/acp/meta'
+import { EXT, type SettingsAnswer, type SettingsAsk } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { BudgetList } from '@sandlot/shared/admin/usage'
 import type { SettingsRegistry } from '../../people/settings-registry.ts'
 import { actorOf } from '../actor.ts'
-import { parseParams } from '../errors.ts'
 import type { AdminParts, PersonParts, ProtocolParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 
-export function teamRequests({
-  settings: registry,
-  budgetsOf,
-  userSeen,
-  log,
-}: AdminParts & PersonParts & ProtocolParts): ExtensionHandlers {
+export function teamRequests(parts: AdminParts & PersonParts & ProtocolParts) {
   return {
-    [EXT.settings]: async ({ params }) => {
-      const { user, ask } = parseParams(settingsParams, params, EXT.settings)
-      if (ask.do === 'own') return { effective: registry.effective(user) } satisfies SettingsAnswer
+    [EXT.settings]: async ({ params: { user, ask } }) => {
+      if (ask.do === 'own') return { effective: parts.settings.effective(user) } satisfies SettingsAnswer
       if (user.role !== 'admin') throw new SandlotError('forbidden', 'Only an administrator can do this.')
-      const answer = await answerSettings(registry, ask, user)
+      const answer = await answerSettings(parts.settings, ask, user)
       if (ask.do === 'put' || ask.do === 'remove')
-        log.info(
+        parts.log.info(
           { by: user.id, subject: ask.subject, done: answer.conflict === undefined },
           `an administrator’s ${ask.do} of settings`,
         )
       return answer
     },
-    [EXT.budgets]: async ({ params }) => {
-      const { user } = parseParams(budgetsParams, params, EXT.budgets)
+    [EXT.budgets]: async ({ params: { user } }) => {
       // Their teams are said with it, also before their first chat.
-      userSeen(user)
-      return { budgets: await budgetsOf(user.id) } satisfies BudgetList
+      parts.userSeen(user)
+      return { budgets: await parts.budgetsOf(user.id) } satisfies BudgetList
     },
-    [EXT.putPerson]: async ({ params }) => {
-      const { userId, ...person } = parseParams(putPersonParams, params, EXT.putPerson)
-      userSeen({ id: userId, ...person } satisfies AgentUser)
+    [EXT.putPerson]: async ({ params: { userId, ...person } }) => {
+      parts.userSeen({ id: userId, ...person } satisfies AgentUser)
       return {}
     },
-    [EXT.teamSeeds]: async ({ params }) => {
-      const { adopted = [] } = parseParams(teamSeedsParams, params, EXT.teamSeeds)
-      await registry.adopted(adopted)
-      return { teams: registry.teamSeeds() }
+    [EXT.teamSeeds]: async ({ params: { adopted = [] } }) => {
+      await parts.settings.adopted(adopted)
+      return { teams: parts.settings.teamSeeds() }
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 }
 
 async function answerSettings(

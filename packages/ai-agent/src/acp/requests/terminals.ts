@@ -1,18 +1,15 @@
 /** `_sandlot/terminals`: a person's own terminals, for our own service. */
 import { EXT } from '@sandlot/shared/acp/meta'
-import { terminalsParams } from '@sandlot/shared/workspace/terminals'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import { actorOf } from '../actor.ts'
-import { parseParams } from '../errors.ts'
 import type { WorkspaceParts } from '../parts.ts'
 import type { ExtensionHandlers } from '../handler-context.ts'
 import { withSandboxErrors } from '../sandbox-error.ts'
 
-export function terminalsRequests({ shell }: WorkspaceParts): ExtensionHandlers {
+export function terminalsRequests(parts: WorkspaceParts) {
   return {
-    [EXT.terminals]: async ({ params }): Promise<object> => {
-      const { user, ask } = parseParams(terminalsParams, params, EXT.terminals)
-      if (user.role === 'guest') throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
+    [EXT.terminals]: async ({ params: { user, ask } }): Promise<object> => {
+      const { shell } = parts
       const { terminals, streams } = shell
       // An open terminal can still be listed and closed by a user who lost the tool.
       if ((ask.do === 'open' || ask.do === 'attach') && !shell.mayUse(user.id, 'terminal'))
@@ -36,5 +33,5 @@ export function terminalsRequests({ shell }: WorkspaceParts): ExtensionHandlers 
         }
       })
     },
-  }
+  } satisfies Partial<ExtensionHandlers>
 }
