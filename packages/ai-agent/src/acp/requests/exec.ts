@@ -15,7 +15,7 @@ export function execRequests(parts: ProtocolParts & WorkspaceParts) {
           'forbidden',
           'Commands without the agent are switched off for you. An administrator can allow them.',
         )
-      const ceiling = parts.modeCeilingOf?.(user.id, user.modeCeiling) ?? user.modeCeiling
+      const ceiling = parts.modeCeilingOf(user.id, user.modeCeiling) ?? user.modeCeiling
       const mode = modeOfNew(wanted, defaultMode, ceiling)
       const { execs, streams } = shell
       return {

@@ -19,6 +19,7 @@ import {
 } from '@sandlot/shared/workspace/files'
 import { fileProblem } from '../../approval/engine.ts'
 import { absolutePath } from '../../approval/files.ts'
+import { storedSpelling } from '../../tools/name-forms.ts'
 import { statIfExists } from '../../tools/workspace-files.ts'
 import { FileSearch } from '../../workspace/search.ts'
 import { emptyTrash, listTrash, moveToTrash, purge, restore } from '../../workspace/trash.ts'
@@ -39,7 +40,7 @@ export function filesRequests(parts: WorkspaceParts) {
       const { workspace } = parts
       return withSandboxErrors(async () => {
         const files = await workspace(id)
-        const rules = (await parts.rulesOf?.(id)) ?? []
+        const rules = await parts.rulesOf(id)
         return answer(ask, { userId: id, files, rules, uploads, search })
       })
     },
@@ -81,7 +82,7 @@ async function answer(ask: ParsedFilesAsk, place: Place): Promise<object> {
       await makeDirectory(withoutLinks, await pathOf(ask.path, 'write', place))
       return {}
     case 'move':
-      await move(withoutLinks, await entryOf(ask.path, 'move', place), await entryOf(ask.to, 'move', place))
+      await move(withoutLinks, await entryOf(ask.path, 'move', place), await entryOf(ask.to, 'name', place))
       return {}
     case 'remove':
       return remove(withoutLinks, await entryOf(ask.path, 'delete', place), ask.forever)
@@ -95,19 +96,24 @@ async function answer(ask: ParsedFilesAsk, place: Place): Promise<object> {
 
 /** The target of the path. Throws `forbidden` where that, or the way there, must not be. */
 async function pathOf(path: string, access: 'read' | 'write', { files, rules }: Place): Promise<string> {
-  const place = await files.resolve(path)
+  const place = await files.resolve(await storedSpelling(files, path))
   checkPath({ path, place, access, kind: access === 'write' ? 'edit' : 'read' }, rules)
   return place
 }
 
-/** The same of an entry itself, which may be a symbolic link. */
-async function entryOf(path: string, kind: 'move' | 'delete', { files, rules }: Place): Promise<string> {
+/** The same of an entry itself, which may be a symbolic link. `name`: a new one, as written. */
+async function entryOf(
+  path: string,
+  kind: 'move' | 'delete' | 'name',
+  { files, rules }: Place,
+): Promise<string> {
   const [, parent = '', name = ''] = /^(.*?\/)?([^/]*)\/*$/s.exec(path) ?? []
   if (name === '' || name === '.' || name === '..')
     throw new SandlotError('bad_request', 'The workspace itself stays where it is.')
-  const above = await files.resolve(parent)
-  const place = above === '' ? name : `${above}/${name}`
-  checkPath({ path, place, access: 'write', kind }, rules)
+  const above = await files.resolve(await storedSpelling(files, parent))
+  const written = above === '' ? name : `${above}/${name}`
+  const place = kind === 'name' ? written : await storedSpelling(files, written)
+  checkPath({ path, place, access: 'write', kind: kind === 'delete' ? kind : 'move' }, rules)
   return place
 }
 

@@ -10,7 +10,7 @@ export function mcpServersRequests({ mcpServers: admin, userSeen, log }: PersonP
     [EXT.mcpServers]: async ({ params: { user, ask }, signal }) => {
       if (ask.of === 'deployment' && user.role !== 'admin')
         throw new SandlotError('forbidden', 'Only an administrator can do this.')
-      userSeen?.(user)
+      userSeen(user)
       const answer = await admin.answer(user.id, actorOf(user), ask, signal)
       if (ask.do === 'put' || ask.do === 'remove' || ask.do === 'sign_out')
         log.info(

@@ -36,7 +36,7 @@ export function sandboxRequests(parts: AdminParts & ProtocolParts & WorkspacePar
   const { shell, settings, audit, log } = parts
   const view = async ({ sandboxes, starting, limits }: SandboxAdmin, user: AgentUser) => {
     const { state, connected, stat, steps, image: made } = await sandboxes.status(user.id)
-    const { network } = settings?.effective(user) ?? {}
+    const { network } = settings.effective(user)
     const isReady = state === 'running' && connected
     return {
       state: isReady ? 'ready' : starting.has(user.id) || state === 'running' ? 'starting' : STATES[state],
@@ -66,7 +66,7 @@ export function sandboxRequests(parts: AdminParts & ProtocolParts & WorkspacePar
           case 'stop':
             log.info({ userId: user.id }, `a person’s ${ask.do} of their sandbox`)
             await sandboxAdmin.sandboxes[ask.do](user.id)
-            await audit?.write({
+            await audit.write({
               ...actorOf(user),
               what: ask.do === 'reset' ? 'sandbox_reset' : 'sandbox_stopped',
             })
@@ -113,7 +113,7 @@ export function sandboxesRequests({
               ask.do === 'reset'
                 ? await sandboxAdmin.sandboxes.reset(ask.userId, 'replace')
                 : await sandboxAdmin.sandboxes.stop(ask.userId)
-            await audit?.write({
+            await audit.write({
               ...actorOf(user),
               what: ask.do === 'reset' ? 'sandbox_reset' : 'sandbox_stopped',
               whom: { id: ask.userId },
