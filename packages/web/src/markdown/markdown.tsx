@@ -5,6 +5,7 @@
  */
 import { ImageOff } from 'lucide-react'
 import {
+  type ComponentProps,
   createContext,
   isValidElement,
   lazy,
@@ -14,7 +15,13 @@ import {
   useContext,
   useMemo,
 } from 'react'
-import { Streamdown, defaultRehypePlugins, type Components, useIsCodeFenceIncomplete } from 'streamdown'
+import {
+  Streamdown,
+  defaultRehypePlugins,
+  defaultRemarkPlugins,
+  type Components,
+  useIsCodeFenceIncomplete,
+} from 'streamdown'
 import { Boundary } from '../ui/boundary.tsx'
 import { Revealed } from '../ui/revealed.tsx'
 import { safeHref } from './links.ts'
@@ -23,6 +30,7 @@ import { isNestedTooDeep, limitDepth } from './nesting.ts'
 import { WorkspaceImage, WorkspaceLink } from './workspace-file.tsx'
 import { workspacePath, workspacePathInCode } from './workspace-path.ts'
 import { CopyButton } from '../ui/copy-button.tsx'
+import { emphasisPlugin } from './emphasis.ts'
 import { highlight } from './highlight.ts'
 import { revealInvisible } from '../lib/invisible.ts'
 
@@ -33,6 +41,14 @@ const REHYPE = [
     .filter(([name]) => name === 'sanitize')
     .map(([, plugin]) => plugin),
   revealPlugin,
+]
+
+// A single tilde is “about”: `5~7 units`.
+const REMARK: NonNullable<ComponentProps<typeof Streamdown>['remarkPlugins']> = [
+  ...Object.entries(defaultRemarkPlugins).map(([name, plugin]) =>
+    name === 'gfm' && Array.isArray(plugin) ? ([plugin[0], { singleTilde: false }] as typeof plugin) : plugin,
+  ),
+  emphasisPlugin,
 ]
 
 function textOf(node: ReactNode): string {
@@ -208,6 +224,7 @@ function LaidOut(props: { text: string; streaming: boolean }) {
       className="prose"
       components={COMPONENTS}
       rehypePlugins={REHYPE}
+      remarkPlugins={REMARK}
       parseIncompleteMarkdown={props.streaming}
       controls={false}
       linkSafety={{ enabled: false }}

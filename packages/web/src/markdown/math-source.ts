@@ -1,10 +1,14 @@
 /**
- * Math in a model's text (`$$…$$`, `\[…\]`, `\(…\)`, `$…$`) as code, which Markdown leaves as it
- * is: a block is a fence of the language `math`, the rest is a code span with a mark.
+ * Math in a model's text (`$$…$$`, `\[…\]`, `\(…\)`, `$…$`, bare environments) as code, which
+ * Markdown leaves as it is: a block is a fence of the language `math`, the rest is a code span with
+ * a mark.
  */
 
 /** Private use: no text of a model begins a code span with it. */
 const MARK = '\u{E000}'
+
+/** Environments that are blocks of their own. */
+const ENVIRONMENT = String.raw`(?:align(?:at|ed)?|equation|gather(?:ed)?|split|cases|array|[bBpvV]?matrix)\*?`
 
 const PATTERN = new RegExp(
   [
@@ -13,6 +17,7 @@ const PATTERN = new RegExp(
     String.raw`(?<span>(?<!\x60)(?<tick>\x60{1,2})(?!\x60)(?:(?!\n\s*\n)[^])*?[^\x60]\k<tick>(?!\x60))`,
     String.raw`(?<!\\)\$\$(?<dollars>(?:(?!\n\s*\n)[^$]|\\\$)+)\$\$`,
     String.raw`\\\[(?<square>(?:(?!\n\s*\n)[^])+?)\\\]`,
+    String.raw`(?<!\\)(?<environment>\\begin\{(?<name>${ENVIRONMENT})\}(?:(?!\n\s*\n)[^])*?\\end\{\k<name>\})`,
     String.raw`\\\((?<round>(?:(?!\n\s*\n)[^])+?)\\\)`,
     // Pandoc's rule, so that prices stay prices and shell variables stay names.
     String.raw`(?<![\\$\w])\$(?<dollar>(?=[^\s$])(?:\\.|[^\\$\n\x60])+?(?<=\S))\$(?![\w$])`,
@@ -21,15 +26,18 @@ const PATTERN = new RegExp(
 )
 
 /** Possible ends of an unfinished text: the rest is its beginning. */
-const UNFINISHED = /(?<=^|\n)(?<before>[ \t>]*)(?:\$\$|\\\[)(?<rest>(?:(?!\n\s*\n|\$\$|\\\])[^])*)$/
+const UNFINISHED = new RegExp(
+  String.raw`(?<=^|\n)(?<before>[ \t>]*)(?:\$\$|\\\[|(?=\\begin\{${ENVIRONMENT}\}))(?<rest>(?:(?!\n\s*\n|\$\$|\\\])[^])*)$`,
+)
 
 export function withMath(text: string, streaming: boolean): string {
-  if (!/\$|\\[[(]/.test(text)) return text
+  if (!/\$|\\(?:[[(]|begin\{)/.test(text)) return text
+  const isCode = indentedCode(text)
   const done = text.replaceAll(PATTERN, (whole: string, ...rest: unknown[]) => {
     const groups = rest.at(-1) as Record<string, string | undefined>
     const offset = rest.at(-3) as number
-    if (groups['fence'] !== undefined || groups['span'] !== undefined) return whole
-    const block = groups['dollars'] ?? groups['square']
+    if (groups['fence'] !== undefined || groups['span'] !== undefined || isCode(offset)) return whole
+    const block = groups['dollars'] ?? groups['square'] ?? groups['environment']
     const inline = groups['round'] ?? groups['dollar']
     if (inline !== undefined) return groups['dollar'] !== undefined && isPrice(inline) ? whole : span(inline)
     return block === undefined ? whole : displayed(block, text, offset, whole.length)
@@ -43,9 +51,39 @@ export function mathInCode(code: string): string | undefined {
   return code.startsWith(MARK) ? code.slice(MARK.length) : undefined
 }
 
-/** `$5 a month, 10$`: a number and words. `$5$` is math. */
+/** `$5 a month, 10$`, `$5/month, or 50$`: a number and words. `$5$` is math. */
 function isPrice(inline: string): boolean {
-  return /^\d/.test(inline) && !/[\\^_={}<>+*/|-]/.test(inline) && !/^\d+(?:[.,]\d+)?$/.test(inline)
+  if (!/^\d/.test(inline) || /[\\^_={}<>]/.test(inline)) return false
+  const words = (inline.match(/[A-Za-z]{3,}/g) ?? []).filter((word) => !FUNCTIONS.has(word))
+  return words.length > 0 || (!/[+*/|-]/.test(inline) && !/^\d+(?:[.,]\d+)?$/.test(inline))
+}
+
+const FUNCTIONS = new Set('sin cos tan cot log exp min max mod lim gcd det'.split(' '))
+
+/**
+ * Tells whether a place is in code that is indented by four columns, after a blank line, more than
+ * the list it is in.
+ */
+function indentedCode(text: string): (offset: number) => boolean {
+  const ranges: { from: number; to: number }[] = []
+  let [offset, item, mayBegin] = [0, 0, true]
+  for (const line of text.split('\n')) {
+    const [space = ''] = /^[ \t]*/.exec(line) ?? []
+    const column = space.replaceAll(/ {0,3}\t/g, '    ').length
+    if (line.trim() === '') mayBegin = true
+    else {
+      if (mayBegin && column < item) item = 0
+      const isInside = column >= item + 4
+      if (isInside && mayBegin) ranges.push({ from: offset, to: offset + line.length })
+      else {
+        const [marker] = /^[ \t]*(?:[-*+]|\d+[.)])[ \t]+/.exec(line) ?? []
+        if (marker !== undefined) item = marker.length
+        mayBegin = false
+      }
+    }
+    offset += line.length + 1
+  }
+  return (at) => ranges.some(({ from, to }) => at >= from && at < to)
 }
 
 /** On lines of its own it is a block; within a line it stays there. */

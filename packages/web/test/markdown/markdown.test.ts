@@ -73,6 +73,28 @@ describe('T03 markdown from a model', () => {
     expect(html('```py\nprint(', true)).toContain('tok-name">print</span>')
   })
 
+  /** Answers as models write them. */
+  test.each([
+    ['5~7 units and 100~200 times', '5~7 units and 100~200 times'],
+    ['first (~$1.50) and second (~$10)', 'first (~$1.50) and second (~$10)'],
+    ['~~gone~~ and ~kept~', '<del>gone</del> and ~kept~'],
+    ['**中文（括号）**后面', '<strong>中文（括号）</strong>后面'],
+    ['**「強調」**です', '<strong>「強調」</strong>です'],
+    ['これは**「強調」**', 'これは<strong>「強調」</strong>'],
+    ['**“bold”**text', '<strong>“bold”</strong>text'],
+    ['**주의:**다음', '<strong>주의:</strong>다음'],
+    ['*（注）*です and **a**b', '<em>（注）</em>です and <strong>a</strong>b'],
+    ['*(*foo*)*', '<em>(<em>foo</em>)</em>'],
+    ['2 * 3 * 4, a*b', '2 * 3 * 4, a*b'],
+    ['it costs $5/month, or 50$/year', 'it costs $5/month, or 50$/year'],
+  ])('%s', (text, inner) => {
+    expect(html(text)).toContain(`<p dir="auto">${inner}</p>`)
+  })
+
+  test('indented code is as it is written', () => {
+    expect(html("    grep -E '^$|^#$' file")).toContain('grep -E &#x27;^$|^#$&#x27; file')
+  })
+
   test.each([
     ['script', '<script>alert(1)</script>'],
     ['handler', '<img src=x onerror="alert(1)">'],
