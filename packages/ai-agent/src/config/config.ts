@@ -41,13 +41,16 @@ const SOCKET_PATH_BYTES = 107
 
 const variables = settingSchema('ai-agent')
 
-interface SandboxConfig {
+interface BackendSettings {
   backend: SandboxBackendName
   dockerHost: string | undefined
   tls: { ca: Buffer; cert: Buffer; key: Buffer } | undefined
   /** Without the deployment’s id. */
   kubernetes: ReturnType<typeof readKubernetes>
   images: SandboxImages
+}
+
+interface SandboxConfig extends BackendSettings {
   limits: SandboxLimits
   host: HostOptions
   runtime: string | undefined
@@ -124,6 +127,14 @@ export interface AgentConfig {
   secrets: readonly string[]
 }
 
+/** Places of sandboxes and of their ledger. */
+export interface BackendConfig extends Pick<
+  AgentConfig,
+  'dataFolder' | 'keysFolder' | 'database' | 'sessionsMode' | 'deployment'
+> {
+  sandbox: BackendSettings
+}
+
 /** Nothing of it is ours, and nothing of it is a secret. */
 const OWN_ENVIRONMENT = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LC_ALL', 'TERM', 'TMPDIR']
 
@@ -145,7 +156,7 @@ export function readAgentConfig(
   if (refused !== undefined) problems.push(refused)
   problems.push(...manyHostsProblems(read, env))
   const listen = readListen(read, problems)
-  const tls = readEngineTls(env, problems)
+  const backend = readBackend(read, env, problems)
   const allToolNames = [...toolNames, ...PERSON_TOOLS]
   const limits = readLimits(read, problems)
   const file = readConfigFile(configFile, required, problems)
@@ -165,8 +176,6 @@ export function readAgentConfig(
   return {
     logLevel: read.LOG_LEVEL,
     ...places,
-    sessionsMode: read.SANDLOT_SESSIONS_DB_MODE === '0640' ? 0o640 : 0o600,
-    deployment: read.SANDLOT_DEPLOYMENT,
     listen,
     models,
     modelSilence,
@@ -174,7 +183,7 @@ export function readAgentConfig(
     toolsEnabled: read.SANDLOT_TOOLS_ENABLED,
     ...readCallLimits(read),
     limits: budgets,
-    sandbox: readSandbox(read, { tls, limits, network, kubernetes: readKubernetes(read, env) }),
+    sandbox: readSandbox(read, { ...backend, limits, network }),
     mcpServers: mcp.servers,
     unavailableServers: mcp.unavailable,
     tracing: endpoint === undefined ? undefined : { endpoint, serviceName: read.OTEL_SERVICE_NAME },
@@ -194,7 +203,42 @@ export function readAgentConfig(
   }
 }
 
+/**
+ * The part of the configuration that finds sandboxes; nothing else of it is read, so that sandboxes
+ * can be stopped whatever is wrong with the rest. @throws ConfigError with every problem at once.
+ */
+export function readBackendConfig(environment: Environment = process.env): BackendConfig {
+  const problems: string[] = []
+  const { env } = operatorFiles(environment, problems)
+  const read = readConfig(variables.pick(BACKEND_SETTINGS), env, (path) => readFileSync(path, 'utf8'))
+  const { dataFolder, keysFolder, database, sessionsMode, deployment } = readPlaces(read, problems)
+  const sandbox = readBackend(read, env, problems)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return { dataFolder, keysFolder, database, sessionsMode, deployment, sandbox }
+}
+
+const BACKEND_SETTINGS = {
+  SANDLOT_DATA: true,
+  SANDLOT_KEYS_DIR: true,
+  SANDLOT_DEPLOYMENT: true,
+  SANDLOT_REPLICA: true,
+  SANDLOT_SESSIONS_DB_MODE: true,
+  DATABASE_URL: true,
+  DOCKER_HOST: true,
+  SANDLOT_SANDBOX: true,
+  SANDLOT_SANDBOX_IMAGE: true,
+  SANDLOT_KUBERNETES_NAMESPACE: true,
+  SANDLOT_KUBERNETES_KUBECONFIG: true,
+  SANDLOT_KUBERNETES_STORAGE_CLASS: true,
+  SANDLOT_KUBERNETES_MEMORY_REQUEST: true,
+  SANDLOT_KUBERNETES_PULL_SECRET: true,
+  SANDLOT_KUBERNETES_USER_NAMESPACES: true,
+  SANDLOT_KUBERNETES_NETWORK_DOWN: true,
+  SANDLOT_KUBERNETES_STREAM_MB: true,
+} as const
+
 type Read = SettingValues<'ai-agent'>
+type BackendRead = Pick<Read, keyof typeof BACKEND_SETTINGS>
 
 function unnamedModelProblems(read: Read): string[] {
   const { OPENAI_MODEL: name, OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = read
@@ -206,7 +250,7 @@ function unnamedModelProblems(read: Read): string[] {
 }
 
 /** Folders, database and socket of this process. */
-function readPlaces(read: Read, problems: string[]) {
+function readPlaces(read: BackendRead, problems: string[]) {
   const dataFolder = resolve(read.SANDLOT_DATA)
   const keysFolder = readKeysFolder(dataFolder, read.SANDLOT_KEYS_DIR, 'deployment.json', problems)
   const replica = read.DATABASE_URL === undefined ? undefined : read.SANDLOT_REPLICA
@@ -222,9 +266,11 @@ function readPlaces(read: Read, problems: string[]) {
     ownFolder: replica === undefined ? dataFolder : join(dataFolder, 'replicas', replica),
     replica,
     database: read.DATABASE_URL ?? join(dataFolder, 'sessions.db'),
+    sessionsMode: read.SANDLOT_SESSIONS_DB_MODE === '0640' ? 0o640 : 0o600,
+    deployment: read.SANDLOT_DEPLOYMENT,
     socket,
     address: { url: `ws+unix://${socket}:/acp` },
-  }
+  } as const
 }
 
 function readMcpServers(env: Environment, file: ConfigFile, problems: string[]) {
@@ -272,15 +318,22 @@ function readModelEndpoints(
   return { ...models, silence }
 }
 
-function readSandbox(
-  read: Read,
-  checked: Pick<AgentConfig['sandbox'], 'tls' | 'limits' | 'network' | 'kubernetes'>,
-): AgentConfig['sandbox'] {
-  const debugUsers = new Set(namesIn(read.SANDLOT_SANDBOX_DEBUG_USERS ?? '').map(normalKey))
+function readBackend(read: BackendRead, env: Environment, problems: string[]): BackendSettings {
   return {
     backend: read.SANDLOT_SANDBOX,
     dockerHost: read.DOCKER_HOST,
+    tls: readEngineTls(env, problems),
+    kubernetes: readKubernetes(read, env),
     images: sandboxImages(read.SANDLOT_SANDBOX_IMAGE),
+  }
+}
+
+function readSandbox(
+  read: Read,
+  checked: BackendSettings & Pick<SandboxConfig, 'limits' | 'network'>,
+): SandboxConfig {
+  const debugUsers = new Set(namesIn(read.SANDLOT_SANDBOX_DEBUG_USERS ?? '').map(normalKey))
+  return {
     host: readHost(read),
     runtime: read.SANDLOT_SANDBOX_RUNTIME,
     profile: debugUsers.delete('*') ? 'debug' : 'default',

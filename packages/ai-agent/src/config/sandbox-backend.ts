@@ -9,7 +9,7 @@ import type { UserRulesOptions } from '@sandlot/sandbox/egress/user-rules'
 import type { SandboxLedger } from '@sandlot/sandbox/ledger'
 import { countAwake, listWorkspaces } from '@sandlot/sandbox/controller/workspaces'
 import { type Sandboxes, type SandboxesOptions, createSandboxes } from '@sandlot/sandbox/sandboxes'
-import type { AgentConfig } from './config.ts'
+import type { AgentConfig, BackendConfig } from './config.ts'
 import type { DeploymentKeys } from '@sandlot/shared/node/deployment-keys'
 import type { Log } from '../log.ts'
 
@@ -104,7 +104,7 @@ function auditTo(
 /** One for each line of `SANDBOX_BACKENDS`. */
 const CONSTRUCTORS: Record<
   SandboxBackendName,
-  (config: AgentConfig, keys: DeploymentKeys) => SandboxBackend | Promise<SandboxBackend>
+  (config: BackendConfig, keys: DeploymentKeys) => SandboxBackend | Promise<SandboxBackend>
 > = {
   docker: ({ sandbox: { dockerHost, tls, images }, deployment }, keys) =>
     createDockerBackend({
@@ -128,7 +128,7 @@ const CONSTRUCTORS: Record<
 }
 
 /** The configured backend. Contacts nothing. */
-export async function createBackend(config: AgentConfig, keys: DeploymentKeys): Promise<SandboxBackend> {
+export async function createBackend(config: BackendConfig, keys: DeploymentKeys): Promise<SandboxBackend> {
   return CONSTRUCTORS[config.sandbox.backend](config, keys)
 }
 

@@ -1,6 +1,6 @@
 /** The operator's program beside the agent, over folders instead of an engine. */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -58,6 +58,15 @@ test('lists whose a workspace is, and removes only what is nobody’s', async ()
   expect(await admin('prune', 'stray', 'theirs')).toEqual(['stray'])
   expect(existsSync(join(folder, 'workspaces', 'stray'))).toBe(false)
   expect(existsSync(join(folder, 'workspaces', 'theirs'))).toBe(true)
+}, 60_000)
+
+test('sandboxes are listed and stopped also with a configuration that no agent starts with', async () => {
+  await oneUserAndOneStray()
+  writeFileSync(join(folder, 'sandlot.json'), 'no JSON')
+  const broken = { OPENAI_API_KEY: 'sk-without-a-model', SANDLOT_MAX_TURNS: 'many' }
+  expect(await adminWith(broken, 'stop')).toEqual([])
+  expect(await adminWith(broken, 'ownerless')).toEqual(['stray'])
+  await expect(adminWith(broken, 'purge')).rejects.toThrow(/SANDLOT_MAX_TURNS/)
 }, 60_000)
 
 test('beside an agent what is only asked changes nothing, like a copy of a chat that is being made', async () => {

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '@sandlot/shared/config'
 import { SANDBOX_BACKENDS } from '@sandlot/shared/config/sandbox-backends'
@@ -10,6 +9,7 @@ import { recordFile } from '../processes/children.ts'
 import type { Command, Context } from '../context.ts'
 import { type UpRecord, readRecord, release } from '../processes/pid-file.ts'
 import { isRunning, signalProcess, waitForEnd } from '../processes/process-mark.ts'
+import { programArguments } from '../programs/find-program.ts'
 import { run } from '../programs/run.ts'
 import { confirmed, engineEnvironment, sandboxAdmin } from '../programs/sandbox-admin.ts'
 import { StepError } from '../steps.ts'
@@ -112,11 +112,10 @@ async function endRemaining(context: Context, record: UpRecord | undefined): Pro
 }
 
 async function endWaitingPrompts({ config, steps }: Context): Promise<void> {
-  const program = join(config.root, 'packages', 'ai-agent', 'dist', 'main.js')
-  if (!existsSync(join(config.keys, 'deployment.json')) || !existsSync(program)) return
+  if (deploymentOf(config) === undefined) return
   const engine = { ...engineEnvironment(config.environment), SANDLOT_SANDBOX_POOL: '0' }
   await steps.run('Ending prompts that would resume at the next start', () =>
-    run(process.execPath, [program, '--end'], {
+    run(process.execPath, [...programArguments(config, 'ai-agent', 'main'), '--end'], {
       cwd: config.root,
       environment: { ...childEnvironment('ai-agent', config.environment), ...engine },
       log: join(config.data, 'log', 'down.log'),

@@ -6,7 +6,7 @@ import type { Command, Context } from '../context.ts'
 import type { UpRecord } from '../processes/pid-file.ts'
 import { isRunning } from '../processes/process-mark.ts'
 import { isOnPostgres, replicaId, replicaNumbers } from '../deployment/replicas.ts'
-import { findBuilt } from '../programs/find-program.ts'
+import { programArguments } from '../programs/find-program.ts'
 import { run } from '../programs/run.ts'
 import { StepError } from '../steps.ts'
 
@@ -92,8 +92,8 @@ async function ask(
   ids: readonly string[],
   doing: (left: string) => void,
 ): Promise<z.infer<typeof answer>> {
-  const program = findBuilt(config, 'ai-agent', 'agent', 'drain.js')
-  const printed = await run(process.execPath, [program, ...ids], {
+  const program = programArguments(config, 'ai-agent', 'agent/drain')
+  const printed = await run(process.execPath, [...program, ...ids], {
     cwd: config.root,
     environment: childEnvironment('ai-agent', environmentFor('ai-agent', config)),
     fix: 'Its output is above. Check that the database of DATABASE_URL is running.',

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { childEnvironment } from '../processes/child-env.ts'
 import type { Command, Context } from '../context.ts'
 import { noDeployment, requireDeployment } from '../deployment/deployment.ts'
-import { findBuilt } from '../programs/find-program.ts'
+import { programArguments } from '../programs/find-program.ts'
 import { run } from '../programs/run.ts'
 import { StepError } from '../steps.ts'
 
@@ -67,8 +67,8 @@ async function makeFolders(folder: string, { print, steps }: Pick<Context, 'prin
 
 async function rotate({ config, print }: Context): Promise<number> {
   requireDeployment(config)
-  const program = findBuilt(config, 'ai-agent', 'agent', 'keys.js')
-  const printed = await run(process.execPath, [program, 'rotate'], {
+  const program = programArguments(config, 'ai-agent', 'agent/keys')
+  const printed = await run(process.execPath, [...program, 'rotate'], {
     cwd: config.root,
     environment: childEnvironment('ai-agent', config.environment),
     log: join(config.data, 'log', 'keys.log'),

@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { childEnvironment } from '../processes/child-env.ts'
 import type { Command, Context } from '../context.ts'
 import { noDeployment, requireDeployment } from '../deployment/deployment.ts'
-import { findBuilt } from '../programs/find-program.ts'
+import { programArguments } from '../programs/find-program.ts'
 import { run } from '../programs/run.ts'
 import { confirmed } from '../programs/sandbox-admin.ts'
 import { StepError } from '../steps.ts'
@@ -82,8 +82,8 @@ export const people: Command = async (context) => {
 }
 
 async function peopleAdmin(args: string[], { config }: Context): Promise<string> {
-  const program = findBuilt(config, 'service', 'people', 'people-admin.js')
-  return run(process.execPath, [program, ...args], {
+  const program = programArguments(config, 'service', 'people/people-admin')
+  return run(process.execPath, [...program, ...args], {
     cwd: config.root,
     environment: childEnvironment('service', config.environment),
     // No log: its stdout may hold a password.

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { childEnvironment } from '../processes/child-env.ts'
 import type { Command } from '../context.ts'
-import { findBuilt } from '../programs/find-program.ts'
+import { programArguments } from '../programs/find-program.ts'
 import { run } from '../programs/run.ts'
 
 const listing = z.object({
@@ -29,8 +29,8 @@ export const tools: Command = async ({ config, args, print }) => {
     print('Usage: ./sandlot tools [--json]')
     return 2
   }
-  const program = findBuilt(config, 'ai-agent', 'agent', 'tools.js')
-  const printed = await run(process.execPath, [program], {
+  const program = programArguments(config, 'ai-agent', 'agent/tools')
+  const printed = await run(process.execPath, program, {
     cwd: config.root,
     environment: childEnvironment('ai-agent', config.environment),
     log: join(config.data, 'log', 'tools.log'),

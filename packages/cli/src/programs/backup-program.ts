@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { childEnvironment } from '../processes/child-env.ts'
 import { settingsArguments } from '../processes/children.ts'
 import type { Context } from '../context.ts'
-import { findBuilt } from './find-program.ts'
+import { programArguments } from './find-program.ts'
 import { run } from './run.ts'
 import { type Step, StepError } from '../steps.ts'
 
@@ -66,11 +66,11 @@ export async function backupProgram(
   { config }: Pick<Context, 'config'>,
   { passphrase, database, step }: { passphrase: string | undefined; database?: string; step?: Step },
 ): Promise<Answer<'backup' | 'restore' | 'migrate'>> {
-  const program = findBuilt(config, 'backup', 'main.js')
+  const program = programArguments(config, 'backup', 'main')
   const environment = childEnvironment('backup', config.environment)
   if (passphrase !== undefined) environment['SANDLOT_BACKUP_PASSPHRASE'] = passphrase
   if (database !== undefined) environment['DATABASE_URL'] = database
-  const printed = await run(process.execPath, [program, ...args, ...settingsArguments(config)], {
+  const printed = await run(process.execPath, [...program, ...args, ...settingsArguments(config)], {
     cwd: config.root,
     environment,
     fix: 'Its output is above. Fix the problem, then run the same command again.',

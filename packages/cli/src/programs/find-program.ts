@@ -2,7 +2,6 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment } from '@sandlot/shared/config'
 import type { Context } from '../context.ts'
-import { StepError } from '../steps.ts'
 
 /** Folders of system programs that a PATH may lack. */
 const SYSTEM = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin', '/snap/bin']
@@ -22,13 +21,16 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** A program of a package's build. @throws StepError before the first build. */
-export function findBuilt(
+/**
+ * Arguments of node that run a program of a package: from its build, or from its sources where
+ * there is none. `path`: below the folder of either, without an extension.
+ */
+export function programArguments(
   { root }: Pick<Context['config'], 'root'>,
   name: string,
-  ...path: string[]
-): string {
-  const program = join(root, 'packages', name, 'dist', ...path)
-  if (existsSync(program)) return program
-  throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds Sandlot.')
+  path: string,
+): string[] {
+  const folder = join(root, 'packages', name)
+  const built = join(folder, 'dist', `${path}.js`)
+  return existsSync(built) ? [built] : ['--conditions=sandlot-source', join(folder, 'src', `${path}.ts`)]
 }

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import type { Environment } from '@sandlot/shared/config'
 import { childEnvironment } from '../processes/child-env.ts'
 import type { Context } from '../context.ts'
-import { findBuilt } from './find-program.ts'
+import { programArguments } from './find-program.ts'
 import { run } from './run.ts'
 import { StepError } from '../steps.ts'
 
@@ -12,8 +12,8 @@ import { StepError } from '../steps.ts'
  * StepError.
  */
 export async function sandboxAdmin(args: string[], { config }: Pick<Context, 'config'>): Promise<unknown> {
-  const program = findBuilt(config, 'ai-agent', 'agent', 'sandboxes.js')
-  const printed = await run(process.execPath, [program, ...args], {
+  const program = programArguments(config, 'ai-agent', 'agent/sandboxes')
+  const printed = await run(process.execPath, [...program, ...args], {
     cwd: config.root,
     environment: {
       ...engineEnvironment(config.environment),

@@ -31,12 +31,12 @@ const end = (settings: Record<string, string> = {}, args = ['--end']): Promise<n
   })
 
 /** In the place of the agent, which has been started here before; `living`: on the database. */
-function agent(program: string, living: readonly string[] = []): void {
+function agent(program: string, living: readonly string[] = [], [sub, ext] = ['dist', 'js']): void {
   const admin = `process.stdout.write(${JSON.stringify(JSON.stringify(living))})`
   for (const [path, text] of [
     ['.sandlot/keys/deployment.json', '{"id":"d"}'],
-    ['packages/ai-agent/dist/main.js', program],
-    ['packages/ai-agent/dist/agent/sandboxes.js', admin],
+    [`packages/ai-agent/${sub}/main.${ext}`, program],
+    [`packages/ai-agent/${sub}/agent/sandboxes.${ext}`, admin],
   ] as const) {
     mkdirSync(join(folder, path, '..'), { recursive: true })
     writeFileSync(join(folder, path), text)
@@ -62,6 +62,12 @@ test('an agent that cannot end its prompts is a failure, and sandboxes are looke
     NOT_ASKED,
     '',
   ])
+})
+
+test('without a build it runs the sources', async () => {
+  agent('console.error("of the sources" satisfies string); process.exitCode = 3', [], ['src', 'ts'])
+  await expect(end()).rejects.toThrow('failed (exit code 3)')
+  expect(said).toContain('    of the sources\n')
 })
 
 test.each([[['--end']], [['--purge', '--yes']]])(
