@@ -1,6 +1,6 @@
 /** Media types of files by their bytes; names are ignored. */
 import { imageTypeOf } from '../chat/images.ts'
-import { decoderOf, encodingOf, isPlainText } from './text-encoding.ts'
+import { decodeText, isPlainText } from './text-encoding.ts'
 
 /** Leading bytes that are inspected. */
 export const LOOKED_AT = 8192
@@ -49,10 +49,9 @@ export function fileTypeOf(beginning: Uint8Array): string {
   if ((isText ? PDF_IN_ASCII : PDF).test(latin)) return 'application/pdf'
   const binary = isText ? undefined : binaryTypeOf(looked, latin)
   if (binary !== undefined) return binary
-  const found = encodingOf(looked, cut)
+  const found = decodeText(looked, cut)
   if (found === undefined) return BYTES
-  const text = decoderOf(found.encoding).decode(looked, { stream: true })
-  return SVG.test(text) ? 'image/svg+xml' : `text/plain; charset=${found.encoding}`
+  return SVG.test(found.text) ? 'image/svg+xml' : `text/plain; charset=${found.encoding}`
 }
 
 function binaryTypeOf(looked: Uint8Array, latin: string): string | undefined {

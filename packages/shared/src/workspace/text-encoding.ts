@@ -48,7 +48,7 @@ export function decodeText(bytes: Uint8Array, cut = false): DecodedText | undefi
   return { ...found, text: decoderOf(found.encoding).decode(bytes, { stream: cut }) }
 }
 
-export function decoderOf(encoding: TextEncoding): TextDecoder {
+function decoderOf(encoding: TextEncoding) {
   return new TextDecoder(encoding, { ignoreBOM: true })
 }
 

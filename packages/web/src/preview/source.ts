@@ -1,7 +1,7 @@
 /** A file of the workspace as the preview reads it: its head, and more where a view needs it. */
-import { decodeText, encodingNote } from '@sandlot/shared/workspace/text-encoding'
 import { problemOf } from '../net/http.ts'
 import { fileUrl } from '../net/files.ts'
+import { type DecodedFile, decodeFile } from './decode-file.ts'
 import { type Kind, kindOf } from './kinds.ts'
 
 /** Bytes that are read of any file before it is known what it is. */
@@ -41,12 +41,9 @@ export async function openFile(path: string, signal: AbortSignal): Promise<FileH
   return { path, kind: kindOf(type, path), type, size, version, head }
 }
 
-export interface FileText {
-  text: string
+export interface FileText extends DecodedFile {
   /** The file has more. */
   more: boolean
-  /** A sentence about its encoding. */
-  note: string | undefined
 }
 
 /** The text of a file up to `most` bytes. Throws `ApiError`. */
@@ -57,15 +54,7 @@ export async function readText(
 ): Promise<FileText> {
   const bytes = size <= head.length ? head : await readBytes(path, Math.min(size, most), signal)
   const more = size > bytes.length
-  return { ...textOf(bytes, more), more }
-}
-
-/** `cut`: a character that the end cuts is left off. Without a byte order mark. */
-export function textOf(bytes: Uint8Array, cut: boolean): Pick<FileText, 'text' | 'note'> {
-  const read = decodeText(bytes, cut)
-  return read === undefined
-    ? { text: new TextDecoder().decode(bytes), note: 'This file has bytes that are no text.' }
-    : { text: read.text.replace(/^\uFEFF/, ''), note: encodingNote(read) }
+  return { ...decodeFile(bytes, more), more }
 }
 
 async function readBytes(path: string, to: number, signal: AbortSignal): Promise<Uint8Array> {

@@ -1,6 +1,6 @@
 /** Holds the rows of one table away from the page; answers what the window shows. */
 import { messageOf } from '@sandlot/shared/base/errors'
-import { textOf } from './source.ts'
+import { decodeFile } from './decode-file.ts'
 import { type Arrangement, arrange, parseTable, type Table } from './table.ts'
 
 export type TableAsk =
@@ -57,7 +57,7 @@ async function open({ url, size, tabs }: Extract<TableAsk, { do: 'open' }>): Pro
     const whole = size <= MOST_BYTES
     const response = await fetch(url, { headers: { range: `bytes=0-${Math.min(size, MOST_BYTES) - 1}` } })
     if (!response.ok) throw new Error(`The file could not be read (${response.status}).`)
-    const { text, note } = textOf(new Uint8Array(await response.arrayBuffer()), !whole)
+    const { text, note } = decodeFile(new Uint8Array(await response.arrayBuffer()), !whole)
     const read = parseTable(text, { tabs, whole })
     if (read === null) return answer({ is: 'no table' })
     table = read

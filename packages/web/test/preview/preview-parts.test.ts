@@ -5,7 +5,7 @@ import { kindOf } from '../../src/preview/kinds.ts'
 import { readNotebook } from '../../src/preview/notebook.ts'
 import { patchRows } from '../../src/preview/patch.ts'
 import { tooManyPixels } from '../../src/preview/picture-size.ts'
-import { textOf } from '../../src/preview/source.ts'
+import { decodeFile } from '../../src/preview/decode-file.ts'
 import { arrange, MOST_COLUMNS, MOST_ROWS, parseTable } from '../../src/preview/table.ts'
 import { textRows } from '../../src/preview/text-lines.ts'
 
@@ -282,7 +282,7 @@ test.each([
   ['UTF-8', Buffer.from('\uFEFFgröße'), 'größe', undefined],
   ['bytes', Buffer.from('a\0\u0001'), 'a\0\u0001', /no text/],
 ])('%s is read as text, and what is special is said', (_, bytes, text, note) => {
-  const read = textOf(bytes, false)
+  const read = decodeFile(bytes, false)
   expect(read.text).toBe(text)
   if (note === undefined) expect(read.note).toBeUndefined()
   else expect(read.note).toMatch(note)
