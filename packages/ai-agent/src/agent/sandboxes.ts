@@ -90,7 +90,7 @@ async function withBackend<T>(
   }
 }
 
-/** Containers that empty a workspace are as those of the agent, whose configuration must be right. */
+/** Containers that empty a workspace are made as the agent makes them, so all of it is read. */
 function withRemoval<T>(work: (own: Omit<RemovalOptions, 'ledger'>) => Promise<T>): Promise<T> {
   const config = readAgentConfig(builtinTools().map((tool) => tool.name))
   const { images, limits, runtime } = config.sandbox
