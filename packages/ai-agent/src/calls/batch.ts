@@ -51,8 +51,8 @@ export interface BatchContext {
   outputs: BatchOutputs
   /** Every settled event of the session so far, also of this batch. */
   events(): readonly SessionEvent[]
-  /** The user's secret of that name, if they have set one. Absent: no secrets are stored. */
-  secret?(name: string): Promise<string | undefined>
+  /** The user's secret of that name, if they have set one. */
+  secret(name: string): Promise<string | undefined>
   /** Epoch milliseconds. */
   now: () => number
   log: Log

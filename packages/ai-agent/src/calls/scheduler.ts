@@ -112,7 +112,7 @@ function scheduleAll(calls: readonly RawToolCall[], ctx: BatchContext): Schedule
       rawInput: request.args,
       written,
       announcedAt,
-      secrets: createCallSecrets(ctx.secret?.bind(ctx)),
+      secrets: createCallSecrets((name) => ctx.secret(name)),
       settled: Promise.withResolvers<void>(),
     }
   })

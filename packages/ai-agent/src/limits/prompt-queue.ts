@@ -293,3 +293,10 @@ function withTime(state: QueueWait, until: number | undefined, now: number): Que
   if (until === undefined) return state
   return { ...state, waitMs: Math.max(0, Math.round(until - now)) }
 }
+
+/** The queue where there is room for all prompts. */
+export const NO_QUEUE = {
+  of: () => undefined,
+  leave: () => undefined,
+  view: (): ReturnType<PromptQueue['view']> => [],
+}

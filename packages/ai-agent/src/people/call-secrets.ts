@@ -13,14 +13,12 @@ export interface CallSecrets {
   without<T extends ToolUpdate | ToolOutcome>(said: T): T
 }
 
-/** `read`: the user's secret; absent where none are stored. */
-export function createCallSecrets(
-  read: ((name: string) => Promise<string | undefined>) | undefined,
-): CallSecrets {
+/** `read`: the user's secret. */
+export function createCallSecrets(read: (name: string) => Promise<string | undefined>): CallSecrets {
   const values = new Set<string>()
   return {
     async secret(name) {
-      const value = await read?.(name)
+      const value = await read(name)
       if (value === undefined)
         throw new ToolError(
           'needs_auth',

@@ -29,7 +29,14 @@ import { SYSTEM_PROMPT, WORKSPACE } from '../loop/system-prompt.ts'
 import { RETRY_RULES, type RetryRules } from '../loop/retry.ts'
 import type { Model, ModelAnswer, ModelChunk, ModelImage, ModelMessage, ModelTool } from '../model/model.ts'
 import { type HttpModelOptions, createHttpModel } from '../model/http-model.ts'
-import { UNRESTRICTED, NO_JOBS, PLAIN_RESTARTS, type RunnerParts, UNKNOWN_ACCESS } from '../session/parts.ts'
+import {
+  UNRESTRICTED,
+  NO_JOBS,
+  NO_SECRETS,
+  PLAIN_RESTARTS,
+  type RunnerParts,
+  UNKNOWN_ACCESS,
+} from '../session/parts.ts'
 import { Session } from '../session/session.ts'
 import { createRegistry } from '../tools/registry.ts'
 import { SHUTDOWN } from '../tools/tool-error.ts'
@@ -37,6 +44,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { Log } from '../log.ts'
 import { Inbox } from './inbox.ts'
 import { type LogStore, notTheLast } from './log-store.ts'
+import { NO_QUEUE } from '../limits/prompt-queue.ts'
 import { MAX_OUTPUT_BYTES } from './memory-outputs.ts'
 import { MemoryStore } from './memory-store.ts'
 
@@ -225,11 +233,14 @@ function partsOf(options: RunOptions, store: MemoryStore, leaving: AbortSignal):
         Promise.reject(new SandboxError('engine_unavailable', 'There is no sandbox here.')),
       rules: new RuleRegistry(noRules, { deployment: [], remember: 'never', lastMs: undefined }, now),
       externalAccess: () => UNKNOWN_ACCESS,
+      secrets: NO_SECRETS,
     },
     users: { ...UNRESTRICTED, limitsOf: () => ({ maxTurns, budgets }) },
     jobs: NO_JOBS,
     restarts: PLAIN_RESTARTS,
+    promptQueue: NO_QUEUE,
     leaving,
+    ending: new AbortController().signal,
     now,
     log: options.warnings ?? { info: () => undefined, warn: () => undefined },
   }

@@ -4,7 +4,7 @@
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import type { CreatedSession } from '@sandlot/storage/sessions/sessions'
 import { Session } from './session.ts'
-import type { SessionParts } from './parts.ts'
+import type { RunnerParts, SessionParts } from './parts.ts'
 
 /** Limits of the sessions in memory. Those in use stay. */
 interface CacheLimits {
@@ -28,8 +28,10 @@ interface Loaded {
   usedAt: number
 }
 
+type LoadedParts = SessionParts & Pick<RunnerParts, 'ending'>
+
 export class LoadedSessions {
-  readonly #parts: SessionParts
+  readonly #parts: LoadedParts
   readonly #changed: (userId: string, summary: SessionSummary) => void
   readonly #loaded: (session: Session) => Promise<void>
   readonly #limits: CacheLimits
@@ -42,7 +44,7 @@ export class LoadedSessions {
    * resumes anything.
    */
   constructor(
-    parts: SessionParts,
+    parts: LoadedParts,
     changed: (userId: string, summary: SessionSummary) => void,
     limits: CacheLimits = DEFAULT_LIMITS,
     loaded: (session: Session) => Promise<void> = () => Promise.resolve(),
@@ -122,7 +124,7 @@ export class LoadedSessions {
    */
   async #start(row: CreatedSession): Promise<Session> {
     const { userId, runningPromptId } = row
-    await this.#parts.ownership?.claim(userId)
+    await this.#parts.ownership.claim(userId)
     const session = await Session.load(row, this.#parts, (summary) => this.#changed(userId, summary))
     await this.#loaded(session)
     if (runningPromptId !== null)

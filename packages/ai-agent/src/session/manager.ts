@@ -87,7 +87,7 @@ export class SessionManager {
   async create({ userId, cwd, mode, sessionId, project, ...chosen }: NewSession): Promise<Session> {
     const { store, now, models: all } = this.#parts
     if (this.#isRemoved(userId)) throw new SandlotError('forbidden', 'This account was removed.')
-    await this.#parts.ownership?.claim(userId)
+    await this.#parts.ownership.claim(userId)
     const models = allowedModels(all, this.#parts.users.modelsOf(userId))
     const choice = choose({ model: models.model.name }, chosen, models)
     const at = now()
@@ -116,10 +116,10 @@ export class SessionManager {
     const { secrets } = this.#parts.calls
     const names = Object.keys(credentials)
     for (const name of names) {
-      if (secrets === undefined || !secretName.safeParse(name).success)
-        throw new SandlotError('bad_request', `The secret “${name}” cannot be kept: ${nameHelp(secrets)}.`)
+      if (!secretName.safeParse(name).success)
+        throw new SandlotError('bad_request', `The secret “${name}” cannot be kept: ${NAME_HELP}.`)
     }
-    for (const name of names) await secrets?.set(userId, name, credentials[name])
+    for (const name of names) await secrets.set(userId, name, credentials[name])
     return this.create({ userId, cwd, mode, ...chosen })
   }
 
@@ -245,7 +245,7 @@ export class SessionManager {
    * theirs it says which session it is.
    */
   async runningPrompts(userId: string): Promise<RunningPrompt[]> {
-    const queued = new Map(this.#parts.promptQueue?.view().map(({ promptId, wait }) => [promptId, wait]))
+    const queued = new Map(this.#parts.promptQueue.view().map(({ promptId, wait }) => [promptId, wait]))
     return (await this.#sessions.all())
       .flatMap((session) => {
         const prompt = session.runningPrompt
@@ -339,8 +339,4 @@ export class SessionManager {
   }
 }
 
-function nameHelp(secrets: unknown): string {
-  return secrets === undefined
-    ? 'this agent keeps none'
-    : 'a name is letters, digits, _ . -, at most 128, not a digit first'
-}
+const NAME_HELP = 'a name is letters, digits, _ . -, at most 128, not a digit first'

@@ -1,4 +1,5 @@
 /** Dependencies of sessions, built once at start. */
+import { SandlotError } from '@sandlot/shared/base/errors'
 import type { SessionEvent } from '@sandlot/shared/chat/events'
 import type { Mode } from '@sandlot/shared/chat/mode'
 import type { QueueWait } from '@sandlot/shared/chat/queue-wait'
@@ -18,15 +19,15 @@ import type { EndJobs } from '../tools/background/end-jobs.ts'
 import type { PollJobs } from '../tools/background/ends.ts'
 import type { ToolRegistry } from '../tools/registry.ts'
 import type { ToolOutcome } from '../tools/tool.ts'
-import type { PromptQueue } from '../limits/prompt-queue.ts'
+import type { PromptQueue, PromptSlot } from '../limits/prompt-queue.ts'
 import type { Ownership } from '../replicas/ownership.ts'
 import type { Log } from '../log.ts'
 
 /** Dependencies of a manager of sessions. */
-export interface SessionParts extends RunnerParts {
+export interface SessionParts extends Omit<RunnerParts, 'ending'> {
   store: SessionStore
-  /** Ownership of the users whose sessions are ours. Absent: all are. */
-  ownership?: Ownership
+  /** Ownership of the users whose sessions are ours. */
+  ownership: Ownership
 }
 
 /** Dependencies of one session. */
@@ -41,8 +42,10 @@ export interface RunnerParts {
   restarts: RestartParts
   /** Counts prompts. Absent: they are not counted. */
   metrics?: AgentMetrics
-  /** The queue of prompts. Absent: there is room for all. */
-  promptQueue?: PromptQueue
+  promptQueue: Pick<PromptQueue, 'leave' | 'view'> & {
+    /** Undefined: there is always a slot. */
+    of: (...asked: Parameters<PromptQueue['of']>) => PromptSlot | undefined
+  }
   /**
    * Aborted when the process leaves without ending prompts: nothing is stored any more, the next
    * start resumes.
@@ -50,9 +53,9 @@ export interface RunnerParts {
   leaving: AbortSignal
   /**
    * Aborted when no prompt may take another step: each that begins or is resumed ends as
-   * `interrupted`. Absent: never.
+   * `interrupted`.
    */
-  ending?: AbortSignal
+  ending: AbortSignal
   /** Epoch milliseconds. */
   now: () => number
   log: Log
@@ -88,8 +91,16 @@ export interface CallParts {
    * External access of this session's commands, as the end of a sentence; undefined: none.
    */
   externalAccess: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
-  /** People's secrets. Absent: none can be stored. */
-  secrets?: Pick<UserSecrets, 'get' | 'set'>
+  secrets: Pick<UserSecrets, 'get' | 'set'>
+}
+
+/** Secrets where none can be stored. */
+export const NO_SECRETS: CallParts['secrets'] = {
+  get: () => Promise.resolve(undefined),
+  set: (_userId, name) =>
+    Promise.reject(
+      new SandlotError('bad_request', `The secret “${name}” cannot be kept: this agent keeps none.`),
+    ),
 }
 
 /** External access where nothing is known about it: mode `auto` asks as `auto-edit` does. */

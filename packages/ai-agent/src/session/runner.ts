@@ -85,7 +85,7 @@ export class Runner {
   }: UnfinishedPrompt): void {
     const running = new Running(promptId, unattended, onBehalf)
     if (stopped) running.stop.abort('cancelled')
-    else if (this.#core.parts.ending?.aborted === true) running.stop.abort('interrupted')
+    else if (this.#core.parts.ending.aborted) running.stop.abort('interrupted')
     this.#core.running = running
     this.#core.publishSummary()
     const run = new PromptRun(this.#core, running, { resumed, resumeCounts }, this.#listeners)
@@ -105,7 +105,7 @@ export class Runner {
       const ends = { answers: this.#answers, waiters: this.#waiters, storeEnd }
       await breakOff({ core, running, cause: error, ...ends })
     } finally {
-      core.parts.promptQueue?.leave(running.promptId)
+      core.parts.promptQueue.leave(running.promptId)
       if (core.lost) this.#lose()
     }
   }
@@ -143,7 +143,7 @@ export class Runner {
     const { core } = run
     const end = promptEndIn(group)
     if (end === undefined) return this.#storeStep(group)
-    core.parts.promptQueue?.leave(run.promptId)
+    core.parts.promptQueue.leave(run.promptId)
     const next = promptOf(messagesAfter(core.log, end), core)
     if (next === undefined) {
       await core.store(group)
@@ -167,7 +167,7 @@ export class Runner {
     await this.#answers.denyUnanswerable()
     // A person may take hours; others work in the meantime.
     if (core.running !== undefined && core.approvals.pending().length > 0)
-      core.parts.promptQueue?.leave(core.running.promptId)
+      core.parts.promptQueue.leave(core.running.promptId)
   }
 }
 

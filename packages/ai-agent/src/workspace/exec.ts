@@ -63,8 +63,8 @@ interface ExecParts {
   externalAccess: (sessionId: string, userId: string, rules: readonly Rule[]) => string | undefined
   /** Aborts when the agent goes. */
   leaving: AbortSignal
-  /** Writes a line of the audit log; must not throw. Absent: none is written. */
-  audit?: (line: NewAudit) => void
+  /** Writes a line of the audit log; must not throw. */
+  audit: (line: NewAudit) => void
   log: Log
   /** Epoch milliseconds. */
   now: () => number
@@ -124,7 +124,7 @@ export class Execs {
     const tool = execTool(io, merge)
     const call = { id: callId, name: NAME, args: { ...args, timeout_ms: timeoutMs } }
     log.info({ userId, callId, tool: NAME }, 'a person runs a command')
-    audit?.({ ...actor, what: 'exec_started', whom: { id: callId }, after: { mode } })
+    audit({ ...actor, what: 'exec_started', whom: { id: callId }, after: { mode } })
     const running = runCalls([call], this.#context(tool, io, { userId, mode, callId }))
     let asked: readonly RuleReason[] | undefined
     for (;;) {
@@ -134,7 +134,7 @@ export class Execs {
         if (outcome !== undefined) {
           const { status } = outcome
           const reason = outcome.status === 'failed' ? outcome.reason : undefined
-          audit?.({ ...actor, what: 'exec_ended', whom: { id: callId }, after: { status, reason } })
+          audit({ ...actor, what: 'exec_ended', whom: { id: callId }, after: { status, reason } })
           report(io, outcome, callId, asked)
         }
         return
@@ -152,6 +152,7 @@ export class Execs {
     const { sandbox, rules, externalAccess, leaving, now, log } = this.#parts
     return {
       ids: { sessionId: NAME, userId, promptId: callId, turn: 1 },
+      secret: () => Promise.resolve(undefined),
       tools: { getTool: () => tool, listTools: () => [tool] },
       signal: AbortSignal.any([io.left, leaving]),
       cancelSignal: () => io.left,

@@ -42,8 +42,8 @@ interface TerminalsParts {
   status: (userId: string) => Promise<{ state: SandboxState }>
   /** Aborts when the agent goes and leaves what runs. */
   leaving: AbortSignal
-  /** Writes a line of the audit log; must not throw. Absent: none is written. */
-  audit?: (line: NewAudit) => void
+  /** Writes a line of the audit log; must not throw. */
+  audit: (line: NewAudit) => void
   log: Log
   /** Epoch milliseconds. */
   now: () => number
@@ -82,7 +82,7 @@ export class Terminals {
       })
       this.#parts.log.info({ userId, terminal: command.id }, 'a terminal was opened')
       if (actor !== undefined)
-        this.#parts.audit?.({ ...actor, what: 'terminal_opened', whom: { id: command.id } })
+        this.#parts.audit({ ...actor, what: 'terminal_opened', whom: { id: command.id } })
       return this.#keep(userId, command, command.id, actor).view
     } finally {
       mine.opening--
@@ -150,7 +150,7 @@ export class Terminals {
       this.#parts.log.info({ userId, terminal: id, seconds, ...end }, 'a terminal ended')
       // One that an earlier process opened is its person's all the same.
       const by = actor ?? { who: { id: userId, name: userId } }
-      this.#parts.audit?.({ ...by, what: 'terminal_closed', whom: { id }, after: { seconds, ...end } })
+      this.#parts.audit({ ...by, what: 'terminal_closed', whom: { id }, after: { seconds, ...end } })
     })
     return terminal
   }

@@ -33,6 +33,7 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
   const personal = { of: () => ({ tools: { single }, limits: {} as never, instructions: [] }) }
   const shell: ShellParts = {
     terminals: new Terminals({
+      audit: () => undefined,
       acquire: (userId) => sandboxes.acquire(userId),
       connected,
       status: (userId) => sandboxes.status(userId),
@@ -41,6 +42,7 @@ async function client(change: { off?: string; ours?: boolean; ceiling?: 'manual'
       now: Date.now,
     }),
     execs: new Execs({
+      audit: () => undefined,
       runCalls: () => {
         throw new Error('nothing is run here')
       },

@@ -113,6 +113,7 @@ export class TestBatch {
     return {
       ids: { sessionId: 's_test', userId: 'u_test', promptId: this.promptId, turn: 1 },
       tools: this.#registry,
+      secret: () => Promise.resolve(undefined),
       signal: this.stop.signal,
       cancelSignal: (callId) => this.cancelOf(callId).signal,
       async sandbox(signal) {

@@ -22,7 +22,11 @@ async function loadedIn(bench: AgentBench, limits: ConstructorParameters<typeof 
   let parts: FlatParts | undefined
   const core = await bench.core({ wrap: (made) => (parts = made) })
   if (parts === undefined) throw new Error('there are no parts')
-  const loaded = new LoadedSessions(sessionParts(parts), () => undefined, limits)
+  const loaded = new LoadedSessions(
+    { ...sessionParts(parts), ending: new AbortController().signal },
+    () => undefined,
+    limits,
+  )
   return {
     loaded,
     async load(id: string): Promise<Session> {

@@ -11,6 +11,8 @@ import type { Mode } from '@sandlot/shared/chat/mode'
 import type { SandlotEvent } from '@sandlot/shared/chat/sandlot-event'
 import { type SessionEvent, isOutcome, metaOf, sandlotEventOf } from '@sandlot/shared/chat/events'
 import { SandboxError } from '@sandlot/sandbox/errors'
+import { NO_QUEUE } from '../../src/limits/prompt-queue.ts'
+import { soleOwner } from '../../src/replicas/ownership.ts'
 import type { SessionStore } from '@sandlot/storage/sessions/store'
 import { openSessionStore } from '@sandlot/storage/store/open'
 import { z } from 'zod'
@@ -27,6 +29,7 @@ import {
   UNRESTRICTED,
   type CallParts,
   NO_JOBS,
+  NO_SECRETS,
   PLAIN_RESTARTS,
   type SessionParts,
   UNKNOWN_ACCESS,
@@ -150,6 +153,9 @@ export async function openCore<P extends Pick<FakeProvider, 'baseUrl'>>(
     endJobs: NO_JOBS.end,
     portsOf: NO_JOBS.portsOf,
     namesChats: false,
+    ownership: soleOwner(),
+    promptQueue: NO_QUEUE,
+    secrets: NO_SECRETS,
     retry: { attempts: 4, baseMs: 1, capMs: 4, longestWaitMs: 50 },
     leaving: leaving.signal,
     now: Date.now,

@@ -50,6 +50,7 @@ afterAll(async () => {
 
 function makeTerminals(leaving = new AbortController().signal): Terminals {
   return new Terminals({
+    audit: () => undefined,
     acquire: (userId) => local.sandboxes.acquire(userId),
     connected: (userId) => local.sandboxes.connected(userId),
     status: (userId) => local.sandboxes.status(userId),

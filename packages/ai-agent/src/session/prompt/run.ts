@@ -168,7 +168,7 @@ export class PromptRun {
         read: (callId, from, to) => store.outputs.read(sessionId, callId, from, to),
       },
       events: () => core.log,
-      secret: secrets && ((name: string) => secrets.get(userId, name)),
+      secret: (name) => secrets.get(userId, name),
       now,
       log,
     }

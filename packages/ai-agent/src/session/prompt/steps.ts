@@ -34,7 +34,7 @@ interface EndStep {
 const turn: StartStep = {
   start(run) {
     const { promptId: id, person, signal } = run
-    run.slot = run.core.parts.promptQueue?.of({ id, person }, signal)
+    run.slot = run.core.parts.promptQueue.of({ id, person }, signal)
   },
 }
 

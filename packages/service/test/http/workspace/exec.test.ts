@@ -45,6 +45,7 @@ beforeEach(async () => {
     }),
   })
   const execs = new Execs({
+    audit: () => undefined,
     runCalls: (calls, context) => scheduler.run(calls, context),
     sandbox: (userId, signal) => local.sandboxes.acquire(userId, signal),
     rules: new RuleRegistry(
