@@ -14,7 +14,6 @@ import { type PromptLimits, limitsCost, promptLimits } from '../limits/settings.
 import type { Log } from '../log.ts'
 import { ServerRegistry } from '../mcp/server-registry.ts'
 import { ModelRegistry } from '../model/model-registry.ts'
-import { unpriced } from '../model/settings.ts'
 import type { SettingsRegistry } from '../people/settings-registry.ts'
 import { People } from '../people/people.ts'
 import { Removals } from '../people/removal.ts'
@@ -98,7 +97,7 @@ export async function openStores(
     network: config.sandbox.network,
     models: () => models.names,
     servers: () => servers.deployment.map(({ name }) => name),
-    unpriced: () => unpriced(models.settings)[0],
+    unpriced: () => models.unpriced(),
     tools: [...tools, ALLOW_HOST, ...PERSON_TOOLS],
     log,
   })

@@ -11,7 +11,7 @@ import {
   type SessionEvent,
 } from '@sandlot/shared/chat/events'
 import { messageOf } from '@sandlot/shared/base/errors'
-import type { ErrorCause, ModelErrorClass } from '@sandlot/shared/chat/reasons'
+import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
 import { orAborted } from '@sandlot/shared/async/or-aborted'
 import { overflowedBefore } from '../history/compaction.ts'
 import { fits, makeRoom, mayNotFit } from './make-room.ts'
@@ -24,7 +24,14 @@ import { withoutRepetition } from '../limits/repetition.ts'
 import { RepetitionError, StreamedAnswer, streamAnswer, withdrawnFor } from './streamed-answer.ts'
 import type { LoopContext } from './context.ts'
 import { readerOf } from './context-size.ts'
-import { BUG_TEXT, CHANT_TEXT, brokenHistoryText, tooSmallText, writtenCallText } from './endings.ts'
+import {
+  type ErrorAbout,
+  BUG_TEXT,
+  CHANT_TEXT,
+  brokenHistoryText,
+  tooSmallText,
+  writtenCallText,
+} from './endings.ts'
 import { endBeforeRequest } from './stop-conditions.ts'
 import {
   ModelError,
@@ -56,7 +63,7 @@ export type Asked =
   | { got: 'chant'; settled: SessionEvent[]; message: string }
   /** The repair used up the budget for another request. */
   | { got: 'over'; end: SessionEvent }
-  | { got: 'error'; cause: ErrorCause; requestId?: string | undefined; message: string }
+  | ({ got: 'error'; message: string } & ErrorAbout)
 
 /** Ask until there is an answer, a Stop, or an error that nothing mends. */
 export async function* askModel(ctx: LoopContext, turn: number): AsyncGenerator<EventGroup, Asked> {
@@ -265,9 +272,10 @@ async function* afterFailure(
     yield* speech.withdraw('internal')
     return { got: 'error', cause: 'internal', message: BUG_TEXT }
   }
-  const { class: errorClass, status, requestId } = error
+  const { class: errorClass, status, requestId, setIn } = error
   const failed = { errorClass, status, requestId, attempt, promptId: ctx.promptId, turn }
-  ctx.warn(failed, 'a model request failed')
+  const wrong = setIn === undefined ? {} : { error: error.message }
+  ctx.warn({ ...failed, ...wrong }, 'a model request failed')
   yield* speech.withdraw(errorClass)
   const verdict = retryVerdict(error, attempt, ctx.retry)
   // Everybody who asks this model waits in one line, in place of each trying again.
@@ -285,7 +293,7 @@ async function* afterFailure(
     const end = await endBeforeRequest(ctx)
     if (end !== undefined && !ctx.signal.aborted) return { got: 'over', end }
   } else {
-    return { got: 'error', cause: storedCause(errorClass), requestId, message: verdict.message }
+    return { got: 'error', cause: storedCause(errorClass), setIn, requestId, message: verdict.message }
   }
   ctx.released.throwIfAborted()
   if (ctx.signal.aborted) return { got: 'stopped', settled: [], text: '' }
@@ -334,7 +342,7 @@ async function* mended(
   }
   if (error.class === 'invalid_history') {
     if (JSON.stringify(plainHistory(messages)) === JSON.stringify(messages)) return false
-    const event = { type: 'history_mended', why: error.message } as const
+    const event = { type: 'history_mended', why: error.forMembers } as const
     yield [makeSandlotEvent(event, { promptId: ctx.promptId, turn }, ctx.now())]
     return true
   }

@@ -6,6 +6,7 @@ import {
   type EndReason,
   type ErrorCause,
   type InternalCause,
+  type SetIn,
   failureOf,
 } from '@sandlot/shared/chat/reasons'
 import { makeSandlotEvent, metaOf, type SessionEvent } from '@sandlot/shared/chat/events'
@@ -26,18 +27,23 @@ export function endEvent(
   return makeSandlotEvent(text === undefined ? end : { ...end, text }, { promptId }, at)
 }
 
+export interface ErrorAbout {
+  cause: ErrorCause
+  setIn?: SetIn | undefined
+  internal?: InternalCause | undefined
+  requestId?: string | undefined
+}
+
 /** `prompt_ended` with `error`. */
 export function errorEvent(
   promptId: string,
-  about: { cause: ErrorCause; internal?: InternalCause | undefined; requestId?: string | undefined },
+  { cause, setIn, internal, requestId }: ErrorAbout,
   text: string,
   at: number,
 ): SessionEvent {
-  const { cause, internal, requestId } = about
   const end = { type: 'prompt_ended', stopReason: STOP_REASON_OF.error, reason: 'error' } as const
-  const named = requestId === undefined ? {} : { requestId }
-  const why = internal === undefined ? {} : { internal }
-  return makeSandlotEvent({ ...end, text, cause, ...why, ...named }, { promptId }, at)
+  const known = { ...(setIn && { setIn }), ...(internal && { internal }), ...(requestId && { requestId }) }
+  return makeSandlotEvent({ ...end, text, cause, ...known }, { promptId }, at)
 }
 
 /** `prompt_ended` in place of what the store refused. */
@@ -134,7 +140,7 @@ export function tooSmallText(model: string, { tokens }: { tokens: number }): str
 
 /** `tool`: what was called. */
 export function writtenCallText(tool: string): string {
-  return `The model wrote its call of ${tool} as text, also when it was asked again, so nothing was run. The model’s server did not read the call: check its tool calling for this model (vLLM: --enable-auto-tool-choice with the --tool-call-parser of this model; llama.cpp: --jinja; LM Studio and Ollama: a template with tools).`
+  return `The model wrote its call of ${tool} as text, twice, so nothing was run. The model’s server didn’t recognise the call.`
 }
 
 export const BLOCKED_TEXT =

@@ -72,7 +72,11 @@ export function refusedReplay(
 ): SessionEvent | undefined {
   const isRefusal = error instanceof ModelError && error.class === 'replay_refused'
   if (!isRefusal || origin === undefined || isRefused(log(), origin)) return undefined
-  return makeSandlotEvent({ type: 'history_mended', why: error.message, origin }, { promptId, turn }, now())
+  return makeSandlotEvent(
+    { type: 'history_mended', why: error.forMembers, origin },
+    { promptId, turn },
+    now(),
+  )
 }
 
 /** The cause of an end, as it is stored: the version before cannot read `replay_refused`. */

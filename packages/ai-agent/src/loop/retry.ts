@@ -30,9 +30,9 @@ export function retryVerdict(
   random: () => number = Math.random,
 ): Verdict {
   if (error.waitMs !== undefined && error.waitMs > rules.longestWaitMs) {
-    return { again: false, message: `${error.message} Try again in ${inWords(error.waitMs)}.` }
+    return { again: false, message: `${error.forMembers} Try again in ${inWords(error.waitMs)}.` }
   }
-  if (!error.retryable || attempt >= rules.attempts) return { again: false, message: error.message }
+  if (!error.retryable || attempt >= rules.attempts) return { again: false, message: error.forMembers }
   const jitter = random() * backoffMs(attempt, { firstMs: rules.baseMs, longestMs: rules.capMs })
   return { again: true, waitMs: Math.max(Math.round(jitter), error.waitMs ?? 0) }
 }

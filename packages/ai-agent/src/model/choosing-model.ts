@@ -1,6 +1,6 @@
 /** A model that finds out over which of the wires its endpoint answers. */
 import type { WireName } from '@sandlot/shared/account/models-api'
-import type { SetIn } from './errors.ts'
+import type { SetIn } from '@sandlot/shared/chat/reasons'
 import { type HttpModelOptions, createHttpModel } from './http-model.ts'
 import type { Model, ModelRequest } from './model.ts'
 import { refusedByBoth, wireAfter, wireOfAddress, withoutReplay } from './wires/choice.ts'

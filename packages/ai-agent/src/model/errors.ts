@@ -5,7 +5,7 @@
 import { limitIn } from './context-window.ts'
 import type { ProviderFailure } from './failure.ts'
 import { ModelError } from './model.ts'
-import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
+import type { ModelErrorClass, SetIn } from '@sandlot/shared/chat/reasons'
 
 /** True if a retry with the same body may help. */
 const RETRYABLE: Record<ModelErrorClass, boolean> = {
@@ -112,13 +112,15 @@ export interface ErrorContext {
   setIn?: SetIn | undefined
 }
 
-/** The place where people set the endpoint. */
-export type SetIn = 'page' | 'configuration'
-
-/** The typed error, in a sentence that says what happened and what to do. */
+/** The typed error, in sentences that say what happened and what to do. */
 export function toModelError(failure: ProviderFailure, context: ErrorContext): ModelError {
   const errorClass = classOf(failure)
-  return new ModelError(errorClass, sentence(errorClass, failure, context), {
+  const fact = factOf(errorClass, failure, context)
+  const advice = adviceFor(errorClass, failure, context)
+  const message = [fact, `The provider is at ${context.baseUrl}.`, advice].filter(Boolean).join(' ')
+  return new ModelError(errorClass, advice === undefined ? fact : message, {
+    forMembers: fact,
+    setIn: advice === undefined ? undefined : (context.setIn ?? 'configuration'),
     said: withoutSecrets(failure.message, context.apiKey),
     retryable: failure.retry ?? RETRYABLE[errorClass],
     waitMs: failure.waitMs,
@@ -144,8 +146,9 @@ export function foreignAnswer(
   setIn: SetIn | undefined,
   ending = ': it usually ends in /v1',
 ): ModelError {
-  const message = `The model provider answered with ${what}. Check ${addressIn(setIn)}${ending}.`
-  return modelError('protocol', message)
+  const fact = `The model provider answered with ${what}.`
+  const advice = `Check ${addressIn(setIn)}${ending}.`
+  return settingError('protocol', { fact, advice, setIn })
 }
 
 /** A failure of our own finding, with the verdict of its class. */
@@ -153,24 +156,36 @@ export function modelError(errorClass: ModelErrorClass, message: string, cause?:
   return new ModelError(errorClass, message, { retryable: RETRYABLE[errorClass], cause })
 }
 
-function sentence(errorClass: ModelErrorClass, failure: ProviderFailure, context: ErrorContext): string {
+/** The same, where a setting may be wrong. `advice`: for administrators. */
+export function settingError(
+  errorClass: ModelErrorClass,
+  { fact, advice, setIn = 'configuration' }: { fact: string; advice: string; setIn: SetIn | undefined },
+  cause?: unknown,
+): ModelError {
+  const retryable = RETRYABLE[errorClass]
+  return new ModelError(errorClass, `${fact} ${advice}`, { forMembers: fact, retryable, setIn, cause })
+}
+
+/** What happened, in words for everybody. */
+function factOf(errorClass: ModelErrorClass, failure: ProviderFailure, context: ErrorContext): string {
   const status = failure.status === undefined ? '' : ` (${failure.status})`
-  const words = withoutSecrets(failure.message, context.apiKey)
+  const words = withoutAddresses(withoutSecrets(failure.message, context.apiKey), context.baseUrl)
   const said = words === '' ? '.' : `: ${words}${/[.!?…]$/.test(words) ? '' : '.'}`
-  const of = `of the model provider at ${context.baseUrl}`
   switch (errorClass) {
     case 'auth':
-      return authSentence(status, context)
+      return context.apiKey === ''
+        ? `The model provider requires an API key${status}, and none is set.`
+        : `The model provider refused the API key${status}.`
     case 'quota':
-      return `The quota ${of} is used up${status}${said}`
+      return `The model provider’s quota is used up${status}${said}`
     case 'rate_limit':
-      return `The rate limit ${of} is reached${status}${said}`
+      return `The model provider’s rate limit is reached${status}${said}`
     case 'context_overflow':
       return `The conversation is longer than the context window of ${context.model}${status}${said}`
     case 'request_too_large':
       return `The request is too large for the model provider${status}${said}`
     case 'content_filter':
-      return `The model provider's content filter refused the request${status}${said}`
+      return `The model provider’s content filter refused the request${status}${said}`
     case 'invalid_history':
       return `The model provider refused the history of the conversation${status}${said}`
     case 'replay_refused':
@@ -183,32 +198,44 @@ function sentence(errorClass: ModelErrorClass, failure: ProviderFailure, context
       return `The model provider took too long${status}${said}`
     case 'tool_use_failed':
     case 'malformed_tool_call':
-      return `The model made a tool call that its provider could not read${status}${said}`
+      return `The model made a tool call that its provider couldn’t read${status}${said}`
     case 'invalid_request':
       if (OF_TEMPLATE.test(failure.message))
-        return `The model server cannot make a prompt of the request${status}. Check the prompt template of "${context.model}", and ${addressIn(context.setIn)}, which may lack /v1${said}`
-      return failure.status === 404 || failure.status === 405 || UNKNOWN_PATH.test(failure.message)
-        ? `The model provider at ${context.baseUrl} does not know this address or the model "${context.model}"${status}. ${context.setIn === 'page' ? 'Check its address (it usually ends in /v1) and the name of the model under Settings → Models' : 'Check OPENAI_BASE_URL (it usually ends in /v1) and OPENAI_MODEL'}${said}`
+        return `The model server couldn’t build a prompt from the request${status}${said}`
+      return isUnknownPath(failure)
+        ? `The model provider doesn’t know the model "${context.model}" or this address${status}${said}`
         : `The model provider refused the request${status}${said}`
     default:
       return `The model provider failed${status}${said}`
   }
 }
 
-function authSentence(status: string, { baseUrl, apiKey, model, setIn }: ErrorContext): string {
-  const provider = `The model provider at ${baseUrl}`
-  if (apiKey === '') {
-    const what =
-      setIn === 'page' ? 'Enter it under Settings → Models.' : 'Set OPENAI_API_KEY and restart Sandlot.'
-    return `${provider} wants an API key${status} and none is set. ${what}`
+/** The next step of an administrator. Undefined: no setting is wrong. */
+function adviceFor(
+  errorClass: ModelErrorClass,
+  failure: ProviderFailure,
+  { model, apiKey, baseUrl, setIn }: ErrorContext,
+): string | undefined {
+  if (errorClass === 'auth') {
+    const vendor = VENDORS.find(({ key }) => key.test(apiKey))
+    const isForeign = vendor !== undefined && !vendor.host.test(baseUrl)
+    const why = isForeign ? `It looks like a key of ${vendor.name}. ` : ''
+    const key = apiKey === '' ? 'a key' : `a valid key that may use ${model}`
+    return setIn === 'page'
+      ? `${why}Enter ${key} under Settings → Models.`
+      : `${why}Set OPENAI_API_KEY to ${key}, and restart Sandlot.`
   }
-  const vendor = VENDORS.find(({ key }) => key.test(apiKey))
-  const isForeign = vendor !== undefined && !vendor.host.test(baseUrl)
-  const why = isForeign ? ` It looks like a key of ${vendor.name}.` : ''
-  const needed = `a valid key that may use ${model}`
+  if (errorClass !== 'invalid_request') return undefined
+  if (OF_TEMPLATE.test(failure.message))
+    return `Check the prompt template of "${model}", and ${addressIn(setIn)}, which may lack /v1.`
+  if (!isUnknownPath(failure)) return undefined
   return setIn === 'page'
-    ? `${provider} refused the API key${status}.${why} Enter ${needed} under Settings → Models.`
-    : `${provider} refused the API key${status}.${why} Set OPENAI_API_KEY to ${needed}, and restart Sandlot.`
+    ? 'Check its address (it usually ends in /v1) and the model’s name under Settings → Models.'
+    : 'Check OPENAI_BASE_URL (it usually ends in /v1) and OPENAI_MODEL.'
+}
+
+function isUnknownPath({ status, message }: ProviderFailure): boolean {
+  return status === 404 || status === 405 || UNKNOWN_PATH.test(message)
 }
 
 /** Vendors whose keys begin in a way of their own, and their hosts. The first match counts. */
@@ -226,6 +253,16 @@ const VENDORS: readonly { name: string; key: RegExp; host: RegExp }[] = [
 function withoutSecrets(text: string, apiKey: string): string {
   const cleaned = apiKey.length < 4 ? text : text.replaceAll(apiKey, '***')
   return cleaned.replaceAll(/\b(?:sk|pk|rk|gsk|xai|key)[-_][A-Za-z0-9*_-]{6,}/g, '***')
+}
+
+const PRIVATE_ADDRESS =
+  /(?:https?:\/\/)?(?<![\w.-])(?:localhost|\[::1\]|(?:127|10)(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2}|(?:[\w-]+\.)+(?:local|internal|lan|svc)|(?<=https?:\/\/)[\w-]+)(?![\w.-]*\w)(?::\d+)?(?:\/[^\s"'<>)]*)?/gi
+
+/** Words of a provider without its own address, and without those of a private network. */
+export function withoutAddresses(text: string, baseUrl: string): string {
+  const { origin, host } = new URL(baseUrl)
+  const ours = [baseUrl, origin, host].reduce((words, address) => words.replaceAll(address, '…'), text)
+  return ours.replaceAll(PRIVATE_ADDRESS, '…')
 }
 
 /** Nothing is left of what was paid for, or given for nothing. */

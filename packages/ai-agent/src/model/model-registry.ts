@@ -20,7 +20,7 @@ import {
 } from '@sandlot/shared/account/models-api'
 import type { EndpointRecord, ModelEndpointRows } from '@sandlot/storage/people/model-endpoints'
 import { createDemoModel } from './demo/demo.ts'
-import type { SetIn } from './errors.ts'
+import type { SetIn } from '@sandlot/shared/chat/reasons'
 import type { Model, Price } from './model.ts'
 import { createChoosingModel } from './choosing-model.ts'
 import { priceAt, priceOf } from './prices.ts'
@@ -112,6 +112,15 @@ export class ModelRegistry {
     const own =
       configured === undefined ? [] : [configured.main, ...configured.choices, ...configured.fallbacks]
     return [...own, ...this.#added.flatMap(({ settings }) => settings)]
+  }
+
+  /** The problem of a limit in dollars: a model without a known price. */
+  unpriced(): string | undefined {
+    const model = this.settings.find(({ price }) => price === undefined)
+    if (model === undefined) return undefined
+    const onPage = this.#added.some(({ settings }) => settings.includes(model))
+    const place = onPage ? 'under Settings → Models' : 'in the configuration file, under “prices”'
+    return `A limit in dollars needs the price of every model, and ${model.name} has none. Add it ${place}, or limit tokens instead.`
   }
 
   get view(): ModelsView {
@@ -251,7 +260,7 @@ export class ModelRegistry {
     if (unpriced !== undefined && this.#parts.limitsCost())
       throw new SandlotError(
         'bad_request',
-        `A limit in dollars holds here, so “${unpriced.name}” needs its prices: those of input and output.`,
+        `A limit in dollars applies, so ${unpriced.name} needs prices for input and output.`,
       )
     if (before === undefined && others.length >= MOST_ENDPOINTS)
       throw new SandlotError('bad_request', `There can be ${MOST_ENDPOINTS} endpoints.`)

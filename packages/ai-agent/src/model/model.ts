@@ -4,7 +4,7 @@
  * `demo.ts` (in process).
  */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
-import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
+import type { ModelErrorClass, SetIn } from '@sandlot/shared/chat/reasons'
 import type { ModelWindow } from './context-window.ts'
 
 export interface SystemMessage {
@@ -140,11 +140,15 @@ export interface ModelAnswer {
 }
 
 /**
- * A request that gave no answer. `message` is for people: what happened and what to do, never a
- * key.
+ * A request that gave no answer. `message` is for administrators: what happened and what to do,
+ * with the address and the setting, never a key.
  */
 export class ModelError extends Error {
   override readonly name = 'ModelError'
+  /** What happened, without addresses and settings. */
+  readonly forMembers: string
+  /** The place of the setting that may be wrong. Undefined: no setting is. */
+  readonly setIn: SetIn | undefined
   readonly class: ModelErrorClass
   readonly retryable: boolean
   /** Milliseconds the provider asked us to wait. */
@@ -165,6 +169,9 @@ export class ModelError extends Error {
     message: string,
     details: {
       retryable: boolean
+      /** Default: the message. */
+      forMembers?: string
+      setIn?: SetIn
       waitMs?: number
       status?: number
       limit?: number
@@ -173,6 +180,8 @@ export class ModelError extends Error {
     },
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.forMembers = details.forMembers ?? message
+    this.setIn = details.setIn
     this.class = errorClass
     this.retryable = details.retryable
     this.waitMs = details.waitMs

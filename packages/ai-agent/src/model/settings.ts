@@ -153,7 +153,7 @@ function about(
   }
 }
 
-/** The problem of a limit in dollars: models without a known price. */
+/** The problem of a limit in dollars in the configuration: models without a known price. */
 export function unpriced(models: readonly ModelSettings[]): string[] {
   return [...new Set(models)]
     .filter(({ price }) => price === undefined)

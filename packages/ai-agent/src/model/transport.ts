@@ -1,14 +1,16 @@
 /** The request to a provider: one POST, and the raw answer, or why there is none. */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import type { SetIn } from '@sandlot/shared/chat/reasons'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import {
   type ErrorContext,
-  type SetIn,
   addressIn,
   modelError,
+  settingError,
   toModelError,
+  withoutAddresses,
   withRequestId,
 } from './errors.ts'
 import { failureOfResponse } from './failure.ts'
@@ -78,10 +80,12 @@ export function createTransport(
 
   return async function post(body, ofWire, headTimeoutMs, connection) {
     if (/[^\u0021-\u007e]/.test(apiKey)) {
-      throw modelError(
-        'auth',
-        `${context.setIn === 'page' ? 'The API key' : 'OPENAI_API_KEY'} has a space, line end or other character that no key has. Set it again.`,
-      )
+      throw settingError('auth', {
+        fact: 'The model’s API key has a space, line end or other character that no key has.',
+        advice:
+          context.setIn === 'page' ? 'Enter it again under Settings → Models.' : 'Set OPENAI_API_KEY again.',
+        setIn: context.setIn,
+      })
     }
     // Encoded here, so that the digest is of the bytes that go out.
     const text = stringifyExactly(body) ?? ''
@@ -185,11 +189,10 @@ export function transportError(
   }
   // The runtime has no words for some, such as a proxy that wants a password.
   const why = WORDS[code] ?? (code || rootMessage(thrown) || 'the connection failed')
-  return modelError(
-    'unreachable',
-    `Cannot reach the model at ${shownUrl(baseUrl)}: ${why}.${advice(baseUrl, inContainer, setIn)}`,
-    thrown,
-  )
+  const shown = shownUrl(baseUrl)
+  const fact = `Couldn’t reach the model provider: ${withoutAddresses(why, shown)}.`
+  const about = `The provider is at ${shown}.${advice(baseUrl, inContainer, setIn)}`
+  return settingError('unreachable', { fact, advice: about, setIn }, thrown)
 }
 
 /** The URL without a password. */

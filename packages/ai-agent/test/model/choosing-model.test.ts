@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { WireName } from '@sandlot/shared/account/models-api'
 import { createChoosingModel } from '../../src/model/choosing-model.ts'
-import type { SetIn } from '../../src/model/errors.ts'
+import type { SetIn } from '@sandlot/shared/chat/reasons'
 import type { HttpModelOptions } from '../../src/model/http-model.ts'
 import { type Model, type ModelRequest, askedBy } from '../../src/model/model.ts'
 import {
@@ -128,7 +128,7 @@ describe('a switch that fails', () => {
     provider.add(missing('/responses'), missing('/chat/completions'))
     const asked = model({ wire: 'responses' }, 'page')
     await expect(say(asked)).rejects.toThrow(
-      /does not know this address .* Check its address .* under Settings → Models: Invalid URL \(POST \/responses\)\.$/,
+      /doesn’t know the model .*: Invalid URL \(POST \/responses\)\. .* Check its address .* under Settings → Models\.$/,
     )
     expect(paths()).toEqual(['responses', 'chat/completions'])
   })

@@ -85,7 +85,7 @@ test("a model's template that cannot be rendered fails each time", async () => {
     class: 'invalid_request',
     retryable: false,
     message: expect.stringMatching(
-      /prompt template of "m", and OPENAI_BASE_URL, which may lack \/v1: .*jinja/,
+      /jinja.* Check the prompt template of "m", and OPENAI_BASE_URL, which may lack \/v1\.$/,
     ),
   }
   await expect(readText(half + sse({ error }))).rejects.toMatchObject(refused)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { toModelError } from '../../src/model/errors.ts'
 import { failureOfResponse } from '../../src/model/failure.ts'
-import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
+import type { ModelErrorClass, SetIn } from '@sandlot/shared/chat/reasons'
 
 const CONTEXT = { model: 'm', baseUrl: 'https://api.example/v1', apiKey: 'sk-abcdef' }
 
@@ -141,6 +141,49 @@ test('404 names both settings that may be wrong', () => {
   const { message } = toModelError(failureOfResponse(404, new Headers(), '404 page not found'), CONTEXT)
   expect(message).toMatch(/OPENAI_BASE_URL/)
   expect(message).toMatch(/OPENAI_MODEL/)
+})
+
+describe('the sentence for members', () => {
+  const INNER = 'http://llm.corp.internal:8000/v1'
+  const errorAt = (status: number, message: string, setIn?: SetIn, apiKey = 'sk-1234') =>
+    toModelError(failureOfResponse(status, new Headers(), JSON.stringify(said(message))), {
+      model: 'm',
+      apiKey,
+      baseUrl: INNER,
+      setIn,
+    })
+
+  test.each([
+    [401, 'Incorrect key.'],
+    [404, `No route on ${INNER}/chat/completions`],
+    [429, 'Slow down, llm.corp.internal:8000 has 3 slots.'],
+    [402, 'Pay at http://billing:9000/pay or http://10.1.2.3.'],
+    [500, 'upstream 192.168.7.9:4000 and localhost:11434/api refused, version 10.2'],
+    [400, 'Jinja template: error rendering prompt'],
+  ])('%i names no address and no setting', (status, message) => {
+    for (const setIn of ['page', 'configuration', undefined] as const) {
+      const { forMembers } = errorAt(status, message, setIn)
+      expect(forMembers).not.toMatch(/corp|billing|10\.1|192\.168|localhost|\d{4}|OPENAI|Settings|http/)
+      expect(forMembers).not.toBe('')
+    }
+  })
+
+  test('keeps the address of a public page, and the provider’s words', () => {
+    const words = 'See https://platform.openai.com/account/billing for version 1.10.2.3 of x.y.'
+    expect(errorAt(402, words).forMembers).toContain(words)
+  })
+
+  test('comes with the place of the setting, where one may be wrong', () => {
+    expect(errorAt(401, 'no', 'page')).toMatchObject({
+      setIn: 'page',
+      message: expect.not.stringContaining('OPENAI'),
+    })
+    expect(errorAt(404, 'no')).toMatchObject({
+      setIn: 'configuration',
+      message: expect.stringContaining(INNER),
+    })
+    expect(errorAt(429, 'no').setIn).toBeUndefined()
+  })
 })
 
 test("OpenRouter's inner error is read", () => {

@@ -383,6 +383,7 @@ describe('failures', () => {
     const inside = await failure(model({ baseUrl: local, inContainer: true }))
     expect(inside.message).toContain(local.replace('localhost', 'host.docker.internal'))
     expect(inside.message).toContain('OPENAI_BASE_URL')
+    expect(inside.forMembers).toBe('Couldn’t reach the model provider: nothing listens there.')
   })
 
   test('a password in the URL is sent as one, and not shown', async () => {

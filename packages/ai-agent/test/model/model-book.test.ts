@@ -72,6 +72,7 @@ async function start(data: string, env: Record<string, string> = {}) {
     agent,
     lines,
     leave,
+    asked,
     ask,
     view: async (what: ModelsAsk) => joinedModelsView.parse(await ask(what)),
     tried: async (what: Omit<Extract<ModelsAsk, { do: 'test' }>, 'do'>) =>
@@ -210,13 +211,33 @@ describe('an endpoint that is added', () => {
   test('needs prices where people are limited in dollars', async () => {
     const agent = await start(newFolder(), { SANDLOT_MAX_COST_PER_DAY: '5' })
     const free = { ...endpointAt('http://127.0.0.1:1/v1'), models: [{ name: 'unheard-of' }] }
-    await expect(agent.ask(put(free))).rejects.toThrow('“unheard-of” needs its prices')
+    await expect(agent.ask(put(free))).rejects.toThrow('unheard-of needs prices')
     expect((await agent.view(put(endpointAt('http://127.0.0.1:1/v1', 'a')))).main.name).toBe('a')
     const unpriced = (baseUrl: string, label: string) =>
       put({ name: 'Theirs', baseUrl, models: [{ name: 'claude-opus-4-5', label }] })
-    await expect(agent.ask(unpriced('http://127.0.0.1:1/v1', 'ours'))).rejects.toThrow('needs its prices')
+    await expect(agent.ask(unpriced('http://127.0.0.1:1/v1', 'ours'))).rejects.toThrow('needs prices')
     const { knownPrices } = await agent.view(unpriced('https://api.anthropic.com/v1', 'Opus'))
     expect(knownPrices).toMatchObject({ a: { input: 1 }, Opus: { input: 5, output: 25, cached: 0.5 } })
+  })
+
+  test('a limit in dollars names the place of the missing price: the page, or the file', async () => {
+    const limited = (agent: Awaited<ReturnType<typeof start>>) =>
+      agent.asked.request(EXT.settings, {
+        user: ROOT,
+        ask: {
+          do: 'put',
+          subject: { kind: 'person', id: 'ada' },
+          settings: { limits: { cost: 1 } },
+          revision: 0,
+        },
+      })
+    const onPage = await start(newFolder())
+    await onPage.ask(put({ ...endpointAt('http://127.0.0.1:1/v1'), models: [{ name: 'unheard-of' }] }))
+    await expect(limited(onPage)).rejects.toThrow(/unheard-of has none\. Add it under Settings → Models, or/)
+    const inFile = await start(newFolder(), { OPENAI_MODEL: 'home-made' })
+    await expect(limited(inFile)).rejects.toThrow(
+      /home-made has none\. Add it in the configuration file, under/,
+    )
   })
 
   test('has the price of its own address where two serve a model of the same name', async () => {

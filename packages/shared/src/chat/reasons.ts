@@ -102,6 +102,10 @@ const MODEL_ERROR_CLASSES = [
 export const modelErrorClass = z.enum(MODEL_ERROR_CLASSES)
 export type ModelErrorClass = z.infer<typeof modelErrorClass>
 
+/** The place where a model's endpoint is set: the page, or the operator's files and variables. */
+export const setIn = z.enum(['page', 'configuration'])
+export type SetIn = z.infer<typeof setIn>
+
 /** Causes of an end with `error`. */
 export const errorCause = z.enum([
   ...MODEL_ERROR_CLASSES,

@@ -13,6 +13,7 @@ import {
   failureReason,
   internalCause,
   modelErrorClass,
+  setIn,
   stopReason,
 } from './reasons.ts'
 import { remembered, ruleReason } from './rules.ts'
@@ -273,6 +274,8 @@ export const sandlotEvent = z.discriminatedUnion('type', [
     text: z.string().optional(),
     /** With `error`. Absent in older logs. */
     cause: errorCause.optional(),
+    /** The place of the setting that may have caused the error. */
+    setIn: setIn.optional().catch(undefined),
     /** With `internal`. */
     internal: internalCause.optional().catch(undefined),
     /** The provider's own id of the last failed request: its support asks for it. */

@@ -47,6 +47,28 @@ export function endLines(
   return details === undefined ? [title] : [title, details]
 }
 
+const CHECK_SETTINGS = {
+  page: 'Check its address, and the name of the model.',
+  configuration:
+    'Check OPENAI_BASE_URL and OPENAI_MODEL, or the model’s entry in the configuration file, and restart Sandlot.',
+}
+const CHECK_KEY = {
+  page: 'Replace its key.',
+  configuration:
+    'Set OPENAI_API_KEY, or the key file of the model’s entry in the configuration file, to a valid key, and restart Sandlot.',
+}
+const CHECK_TOOL_CALLING =
+  'Check the tool calling of the model’s server (vLLM: --enable-auto-tool-choice with the --tool-call-parser of this model; llama.cpp: --jinja; LM Studio and Ollama: a template with tools).'
+
+/** The reader's next step, where a setting may have caused the error. */
+export function endAdvice({ cause, setIn }: EndEntry, isAdmin: boolean): string | undefined {
+  const isToolCalling = cause === 'malformed_tool_call' || cause === 'tool_use_failed'
+  if (setIn === undefined && !isToolCalling) return undefined
+  if (!isAdmin) return 'Ask your administrator to check the model’s settings.'
+  if (isToolCalling) return CHECK_TOOL_CALLING
+  return (cause === 'auth' ? CHECK_KEY : CHECK_SETTINGS)[setIn ?? 'configuration']
+}
+
 /** The common cause of the last failures, unless the end's own text contains it. */
 export function failuresSentence({ failures, text }: EndEntry): string | undefined {
   if (failures === undefined) return undefined

@@ -16,7 +16,7 @@ import { type MessageImage, WITHOUT_WORDS } from '../chat/images.ts'
 import type { LiveOutput } from './live-output.ts'
 import type { NoteEvent } from './cause-words.ts'
 import type { Question, QuestionContent } from '../chat/question.ts'
-import type { EndReason, ErrorCause, FailureReason, StopReason } from '../chat/reasons.ts'
+import type { EndReason, ErrorCause, FailureReason, SetIn, StopReason } from '../chat/reasons.ts'
 import type { RuleReason } from '../chat/rules.ts'
 import type { PermissionOption, SandlotEvent } from '../chat/sandlot-event.ts'
 import type { Author } from '../chat/shares.ts'
@@ -124,6 +124,8 @@ export interface EndEntry {
   readonly text?: string | undefined
   /** With `error`. */
   readonly cause?: ErrorCause | undefined
+  /** The place of the setting that may have caused the error. */
+  readonly setIn?: SetIn | undefined
   /** The provider's own id of the last failed request. */
   readonly requestId?: string | undefined
   /** Its last calls failed for one cause. */

@@ -281,6 +281,7 @@ function endPrompt(transcript: Transcript, event: Named<'prompt_ended'>, meta: S
     stopReason: event.stopReason,
     text: event.text,
     cause: event.cause,
+    setIn: event.setIn,
     requestId: event.requestId,
     failures,
     spent: transcript.spent.prompt,

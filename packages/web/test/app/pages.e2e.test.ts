@@ -290,7 +290,7 @@ describe('a conversation', () => {
   test('an error says what happened, and “Try again” sends the same words', async () => {
     const page = await signedIn({ sessionId: 's_error' })
     const end = page.getByTestId('prompt-end')
-    expect(await end.textContent()).toContain('refused the key (401)')
+    expect(await end.textContent()).toContain('refused the API key (401)')
     await end.getByRole('button', { name: 'Copy request id' }).click()
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe('req_011CTq8mK2vYbN4sDfGhJkLp')
     await page.getByRole('button', { name: 'Try again' }).click()

@@ -65,7 +65,7 @@ test('a reader who may not answer reads everybody who may, and nothing of that i
 test('an error has a title by its cause, and an id to report', () => {
   expect(ofType(transcriptOf(wrongKey()), 'end').map(end)).toEqual([
     expect.stringMatching(
-      /^The provider refused the key .*refused the key \(401\).* Request id req_011CTq8mK2vYbN4sDfGhJkLp$/,
+      /^The provider refused the key .*refused the API key \(401\).* Replace its key\. Settings → Models Request id req_011CTq8mK2vYbN4sDfGhJkLp$/,
     ),
   ])
   const transcript = transcriptOf(gaveUp())

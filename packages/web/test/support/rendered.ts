@@ -2,6 +2,7 @@
 import { emptyTranscript, foldTranscript, type Transcript } from '@sandlot/shared/transcript/transcript'
 import { createElement, type ReactElement } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
+import { Router } from 'wouter'
 import { type ChatContext, ChatProvider } from '../../src/state/chat-context.ts'
 import { memoryStorage } from '../../src/lib/storage.ts'
 import { Attachments } from '../../src/state/attachments.ts'
@@ -44,7 +45,8 @@ const CONTEXT: ChatContext = {
 
 /** Words of a component, in one line. */
 export function wordsOf(element: ReactElement): string {
-  return renderToStaticMarkup(createElement(ChatProvider, { value: CONTEXT }, element))
+  const page = createElement(ChatProvider, { value: CONTEXT }, element)
+  return renderToStaticMarkup(createElement(Router, { ssrPath: '/' }, page))
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim()

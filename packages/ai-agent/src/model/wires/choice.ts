@@ -3,8 +3,7 @@
  * lives on another API.
  */
 import { API_NAMES, type WireName } from '@sandlot/shared/account/models-api'
-import type { ModelErrorClass } from '@sandlot/shared/chat/reasons'
-import type { SetIn } from '../errors.ts'
+import type { ModelErrorClass, SetIn } from '@sandlot/shared/chat/reasons'
 import { ModelError, type ModelRequest } from '../model.ts'
 
 const OF_OPENAI = /(?:^|\.)api\.openai\.com$|\.openai\.azure\.com$/
@@ -127,9 +126,17 @@ export function refusedByBoth(
     return `${API_NAMES[name]}${code}: ${(said ?? message).replace(/[.\s]+$/, '')}.`
   }
   const place = setIn === 'page' ? 'under Settings → Models' : 'in the configuration'
+  const fact = `The model provider refused "${model}" over both APIs that were tried.`
   return new ModelError(
     second.class,
-    `The model provider refused "${model}" over both APIs that were tried. ${told([from, first])} ${told([to, second])} Check the model’s name, or choose its API ${place}.`,
-    { retryable: false, status: second.status, said: second.said, cause: first },
+    `${fact} ${told([from, first])} ${told([to, second])} Check the model’s name, or choose its API ${place}.`,
+    {
+      retryable: false,
+      forMembers: fact,
+      setIn: setIn ?? 'configuration',
+      status: second.status,
+      said: second.said,
+      cause: first,
+    },
   )
 }

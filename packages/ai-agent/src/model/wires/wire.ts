@@ -3,7 +3,7 @@
  * file; `index.ts` lists them.
  */
 import type { WireName } from '@sandlot/shared/account/models-api'
-import type { SetIn } from '../errors.ts'
+import type { SetIn } from '@sandlot/shared/chat/reasons'
 import type { JsonObject } from '../json.ts'
 import type { ModelAnswer, ModelChunk, ModelRequest } from '../model.ts'
 import type { Profile } from '../profiles.ts'

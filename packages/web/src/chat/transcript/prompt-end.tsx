@@ -1,12 +1,14 @@
 import type { EndEntry } from '@sandlot/shared/transcript/entries'
 import { CircleAlert, CircleSlash, RotateCcw } from 'lucide-react'
 import { memo, useState } from 'react'
+import { Link } from 'wouter'
 import { cn } from '../../lib/cn.ts'
 import { spentLine, spentRows } from '../../lib/usage-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
+import { useChat } from '../../state/chat-context.ts'
 import { useReading } from '../../state/reading.ts'
-import { END_WORDS, endLines, failuresSentence } from '@sandlot/shared/transcript/end-words'
+import { END_WORDS, endAdvice, endLines, failuresSentence } from '@sandlot/shared/transcript/end-words'
 
 /** There is something to say about how it ended. */
 export function hasWords(entry: EndEntry): boolean {
@@ -60,6 +62,7 @@ export const PromptEnd = memo(function PromptEnd(props: {
           <p className="mt-0.5 text-sm whitespace-pre-wrap text-muted [overflow-wrap:anywhere]">{details}</p>
         )}
         {failures !== undefined && <p className="mt-0.5 text-sm text-muted">{failures}</p>}
+        <Advice entry={entry} />
         {broken && <RequestId entry={entry} />}
       </div>
       {onRetry !== null && (
@@ -71,6 +74,26 @@ export const PromptEnd = memo(function PromptEnd(props: {
     </div>
   )
 })
+
+/** The next step by the reader's role, with a link to what was set on the page. */
+function Advice({ entry }: { entry: EndEntry }) {
+  const isAdmin = useChat().me.role === 'admin'
+  const advice = endAdvice(entry, isAdmin)
+  if (advice === undefined) return null
+  return (
+    <p className="mt-0.5 text-sm text-muted">
+      {advice}
+      {isAdmin && entry.setIn === 'page' && (
+        <>
+          {' '}
+          <Link href="/settings/models" className="text-accent underline underline-offset-2">
+            Settings → Models
+          </Link>
+        </>
+      )}
+    </p>
+  )
+}
 
 /** The id to name in a report: the provider's, or else ours, which the log has. */
 function RequestId(props: { entry: EndEntry }) {

@@ -1,6 +1,7 @@
 /** A whole answer, put together from the events of Messages (or from one whole message). */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
-import { type SetIn, foreignAnswer, modelError } from '../../errors.ts'
+import type { SetIn } from '@sandlot/shared/chat/reasons'
+import { foreignAnswer, modelError } from '../../errors.ts'
 import { finishReason } from '../../finish-words.ts'
 import { type JsonObject, isObject, member, numberMember, textMember } from '../../json.ts'
 import type { ModelAnswer, ModelCall, ModelChunk, ReplayItem } from '../../model.ts'

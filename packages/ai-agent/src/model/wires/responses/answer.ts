@@ -5,7 +5,8 @@
  * end. Of a call the whole item counts, in the latest form that can be read.
  */
 import type { TokenUsage } from '@sandlot/shared/chat/event-meta'
-import { type SetIn, foreignAnswer, modelError } from '../../errors.ts'
+import type { SetIn } from '@sandlot/shared/chat/reasons'
+import { foreignAnswer, modelError } from '../../errors.ts'
 import { finishReason } from '../../finish-words.ts'
 import { type JsonObject, isObject, member, numberMember, textMember } from '../../json.ts'
 import type { ModelAnswer, ModelCall, ModelChunk, ReplayItem } from '../../model.ts'
