@@ -46,7 +46,7 @@ const CONTEXT: ChatContext = {
 /** Words of a component, in one line. */
 export function wordsOf(element: ReactElement): string {
   const page = createElement(ChatProvider, { value: CONTEXT }, element)
-  return renderToStaticMarkup(createElement(Router, { ssrPath: '/' }, page))
+  return renderToStaticMarkup(createElement(Router, { ssrPath: '/', children: page }))
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim()
