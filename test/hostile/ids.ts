@@ -14,7 +14,7 @@ export const IDS = [
 
 /** Rows that another test plays: the file, from the repository's root. */
 export const ELSEWHERE: Record<string, string> = {
-  P08: 'packages/sandbox/test/contract/connection.ts',
+  P08: 'packages/sandbox/test/contract/retries.ts',
   P12: 'packages/sandbox/test/sbxd/hostile-sbxd.test.ts',
   R14: 'packages/sandbox/test/sbxd/disk.engine.test.ts',
   R16: 'packages/sandbox/test/sbxd/disk.engine.test.ts',

@@ -8,7 +8,7 @@ import { Bench, newId, sh } from './harness.ts'
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 const text = (data: Uint8Array): string => Buffer.from(data).toString()
 
-export function fileTests({ it, sandbox, fixture }: Suite): void {
+export function fileTests({ it, sandbox, fixture }: Omit<Suite, 'alone'>): void {
   it('writes with parents, reads, and stats a file', async () => {
     const { files, workspace } = sandbox()
     await files.write('a/b/c.txt', bytes('hello'))

@@ -28,8 +28,8 @@ export interface SuiteOptions {
    * Only the groups that soon show whether this build works: for one that is slow. Default false.
    */
   quick?: boolean
-  /** Number of the groups about sbxd that an ordinary run draws by its seed. Default all. */
-  drawn?: number
+  /** Reason why an ordinary run has no groups about sbxd. Default: it has all. */
+  sbxdElsewhere?: string
   /** A command takes so long that of thousands of cases only hundreds are tried. Default false. */
   slow?: boolean
 }

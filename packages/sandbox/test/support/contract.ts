@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, test, type TestContext } from 'vitest'
 
-import { extent, sample } from '../../../../test/campaign.ts'
+import { campaign, extent } from '../../../../test/campaign.ts'
 import type { ConnectedSandbox } from '../../src/sbxd/client.ts'
 import { backgroundTests } from '../contract/background.ts'
 import { commandTests } from '../contract/commands.ts'
@@ -14,6 +14,7 @@ import { lifecycleTests } from '../contract/lifecycle.ts'
 import { outputTests } from '../contract/outputs.ts'
 import { portTests } from '../contract/ports.ts'
 import { refusalTests } from '../contract/refusals.ts'
+import { retryTests } from '../contract/retries.ts'
 import { sessionTests } from '../contract/sessions.ts'
 import { terminalTests } from '../contract/terminal.ts'
 
@@ -31,6 +32,8 @@ export interface Suite {
    * it.
    */
   apart: Declare
+  /** The same with a sandbox of its own, which is removed afterwards. */
+  alone: (title: string, body: (own: Awaited<ReturnType<typeof Bench.start>>) => Promise<void>) => void
   fixture: () => BackendFixture
   bench: () => Bench
   sandbox: () => ConnectedSandbox
@@ -39,8 +42,9 @@ export interface Suite {
   slow: boolean
 }
 
-/** Groups that are about sbxd more than about the backend. */
+/** Groups that are about sbxd more than about the backend, the quickest first. */
 const GROUPS: [title: string, declareTests: (suite: Suite) => void][] = [
+  ['refusals', refusalTests],
   ['commands', commandTests],
   ['endings', endingTests],
   ['sessions', sessionTests],
@@ -49,6 +53,7 @@ const GROUPS: [title: string, declareTests: (suite: Suite) => void][] = [
   ['files', fileTests],
   ['ports', portTests],
   ['disk', diskTests],
+  ['retries', retryTests],
 ]
 
 /** The contract of a sandbox backend, sbxd and the client together. Call it once per backend. */
@@ -70,9 +75,20 @@ export function testBackend(options: SuiteOptions): void {
         if (reason === undefined) how(title, body, extent(120_000, 1_800_000))
         else test.skip(`${title} (${reason})`, body)
       }
+    const apart = declare(test.concurrent)
     const suite: Suite = {
       it: declare(test),
-      apart: declare(test.concurrent),
+      apart,
+      alone(title, body) {
+        apart(title, async () => {
+          const own = await Bench.start(fixture)
+          try {
+            await body(own)
+          } finally {
+            await own.bench.remove()
+          }
+        })
+      },
       fixture: () => fixture,
       bench: () => shared.bench,
       sandbox: () => shared.sandbox,
@@ -80,11 +96,14 @@ export function testBackend(options: SuiteOptions): void {
       slow: options.slow ?? false,
     }
     if (options.lifecycleOnly) return lifecycleTests(suite)
-    describe('refusals', () => refusalTests(suite))
     describe('outputs', () => outputTests(suite))
-    if (options.quick) return
-    const drawn = sample(`groups of ${options.name}`, GROUPS, options.drawn ?? GROUPS.length)
-    for (const [title, declareTests] of drawn) describe(title, () => declareTests(suite))
+    const { sbxdElsewhere, quick = false } = options
+    if (sbxdElsewhere !== undefined && !campaign.full)
+      test.skip(`${GROUPS.map(([title]) => title).join(', ')} (${sbxdElsewhere})`)
+    else
+      for (const [title, declareTests] of quick ? GROUPS.slice(0, 1) : GROUPS)
+        describe(title, () => declareTests(suite))
+    if (quick) return
     describe('connections', () => connectionTests(suite))
     describe('lifecycle', () => lifecycleTests(suite))
     describe('copies', () => copyTests(suite))

@@ -5,6 +5,11 @@ import { testBackend } from '../../support/contract.ts'
 import { kubernetesFixture } from '../../support/kubernetes-fixture.ts'
 
 describe.skipIf(noCluster !== undefined)(`on a cluster (${noCluster ?? 'of this run'})`, () => {
-  // All of them run on Docker each time, with the same sbxd.
-  testBackend({ name: 'kubernetes', open: kubernetesFixture, ownProcesses: true, slow: true, drawn: 2 })
+  testBackend({
+    name: 'kubernetes',
+    open: kubernetesFixture,
+    ownProcesses: true,
+    slow: true,
+    sbxdElsewhere: 'each run has them on Docker, with the same sbxd',
+  })
 })
