@@ -59,12 +59,12 @@ const QUICK_ON_CLUSTER = [
   'kubernetes/kubernetes.cluster',
   'kubernetes/policy.cluster',
   'kubernetes/proof.cluster',
-  'kubernetes/copies.cluster',
   'cluster/chart',
 ]
-/** Files of failures on a cluster, and those of them that an ordinary run draws by its seed. */
-const FAILURES_ON_CLUSTER = '{packages/sandbox/test/failures/kubernetes,test/replicas}/*.cluster.test.ts'
-const DRAWN_FAILURES = 3
+const ON_CLUSTER = '{packages/*/test,test}/**/*.cluster.test.ts'
+/** Files of failures on a cluster, and how many of them an ordinary run draws by its seed. */
+const FAILURES_ON_CLUSTER = /\/failures\/kubernetes\/|\/replicas\/|\/copies\.cluster/
+const DRAWN_FAILURES = 2
 const USAGE =
   './sandlot test [--full], or ./sandlot test kubernetes [--context NAME --image REFERENCE] [file…]'
 
@@ -104,18 +104,15 @@ export const test: Command = async ({ config, args, steps, print }) => {
   const unsteady: string[] = []
   const hasCluster = await buildPeers(inRoot)
   if (!hasCluster) skips.push('skipped every test on a cluster: the reason is above')
-  else if (!full)
-    skips.push('skipped agents outside, and the cluster’s own tests: ./sandlot test kubernetes has them')
   for (const { name, command, args: options } of CHECKS) {
     await measure(name, async () => countCheck(await runInteractive(command, [...options], inRoot)))
   }
   for (const projects of RUNS.filter(([project]) => project !== 'cluster' || hasCluster)) {
     await measure(projects.join(', '), async () => {
       const isQuick = projects.some((project) => project === 'cluster') && !full
-      const drawn = isQuick ? drawFailures(config.root, seed) : { files: [], left: [] }
-      if (drawn.left.length > 0)
-        skips.push(`skipped failures on a cluster by the seed: ${drawn.left.join(', ')}`)
-      const first = await runVitest(projects, inRoot, isQuick ? [...QUICK_ON_CLUSTER, ...drawn.files] : [])
+      const chosen = isQuick ? chooseOnCluster(config.root, seed) : { files: [], left: [] }
+      skips.push(...chosen.left.map((file) => `skipped ${file}: ./sandlot test kubernetes has it`))
+      const first = await runVitest(projects, inRoot, chosen.files)
       const run = full ? first : await tryAgain(projects, first, inRoot, unsteady)
       skips.push(...skipLines(run))
       failures.push(...failureLines(run))
@@ -143,10 +140,15 @@ export const test: Command = async ({ config, args, steps, print }) => {
   return total.failed === 0 ? 0 : 1
 }
 
-function drawFailures(root: string, seed: number): { files: string[]; left: string[] } {
-  const all = globSync(FAILURES_ON_CLUSTER, { cwd: root }).toSorted()
-  const turned = all.map((_, place) => all[(seed + place) % all.length] ?? '')
-  return { files: turned.slice(0, DRAWN_FAILURES), left: turned.slice(DRAWN_FAILURES) }
+/** Files of an ordinary run on a cluster: the quick ones, and failures drawn by the seed. */
+function chooseOnCluster(root: string, seed: number): { files: string[]; left: string[] } {
+  const all = globSync(ON_CLUSTER, { cwd: root }).toSorted()
+  const failures = all.filter((file) => FAILURES_ON_CLUSTER.test(file))
+  const turned = failures.map((_, place) => failures[(seed + place) % failures.length] ?? '')
+  const drawn = turned.slice(0, DRAWN_FAILURES)
+  const isChosen = (file: string): boolean =>
+    drawn.includes(file) || QUICK_ON_CLUSTER.some((part) => file.includes(part))
+  return { files: all.filter(isChosen), left: all.filter((file) => !isChosen(file)) }
 }
 
 /** Only the tests on a cluster, of our own or a given one; further words are files for vitest. */
