@@ -6,7 +6,7 @@ import tailwindcss from '@tailwindcss/vite'
 import unicodeRanges from '@fontsource-variable/inter/unicode.json' with { type: 'json' }
 import react from '@vitejs/plugin-react'
 import subsetFont from 'subset-font'
-import { defineConfig, type Plugin, type Rolldown } from 'vite'
+import { defineConfig, type Plugin } from 'vite'
 
 /** Every chat has these two; the other alphabets come when they are needed. */
 const FIRST_LETTERS = /\/inter-latin-wght-normal-[^/]*\.woff2$/
@@ -15,7 +15,7 @@ const FIRST_LETTERS = /\/inter-latin-wght-normal-[^/]*\.woff2$/
 const SERVICE = 'http://127.0.0.1:8002'
 
 export default defineConfig({
-  plugins: [react(), tailwindcss(), letters(), preloads(), compressed()],
+  plugins: [react(), tailwindcss(), letters(), firstPaint(), compressed()],
   resolve: {
     // `sandlot-source`: packages of this workspace are read as TypeScript, without building them first.
     conditions: ['sandlot-source', 'module', 'browser', 'development|production', 'import', 'default'],
@@ -31,6 +31,19 @@ export default defineConfig({
     target: 'es2023',
     sourcemap: false,
     chunkSizeWarningLimit: 1600,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            // Files of a few hundred bytes would each cost a request.
+            { name: 'page', tags: ['$initial'], priority: 4 },
+            { name: 'popups', test: /\/node_modules\/@(?:base-ui|floating-ui)\//, priority: 3 },
+            { name: 'conversation', test: /\/transcript\/conversation\.tsx$/, priority: 2 },
+            { name: 'common', test: /\/lucide-react\/|\/web\/src\/(?:lib|net|ui)\//, minShareCount: 2 },
+          ],
+        },
+      },
+    },
     // pdf.js fetches by address: the page's policy lets it fetch no data in its place.
     assetsInlineLimit: (file) => (file.includes('pdfjs-dist') ? false : undefined),
   },
@@ -85,44 +98,33 @@ function inRanges(ranges: string): string {
 }
 
 /**
- * The chat, which would otherwise wait until `/api/me` has said who is here, with all that it imports, and the letters, which
- * would come after the first words were drawn with others.
+ * Preloads the first letters, which would come after words were drawn with others, and moves the
+ * sheet behind the shell, whose paint then does not wait for it. Scripts still do.
  */
-function preloads(): Plugin {
+function firstPaint(): Plugin {
   return {
-    name: 'sandlot-preloads',
+    name: 'sandlot-first-paint',
     apply: 'build',
     transformIndexHtml: {
       order: 'post',
       handler: (html, { bundle = {} }) => {
-        const files = Object.values(bundle)
-        const chat = files.find(
-          (file) => file.type === 'chunk' && file.facadeModuleId?.endsWith('/src/app/signed-in.tsx') === true,
-        )
-        if (chat === undefined) throw new Error('No chunk of src/app/signed-in.tsx: what is to be preloaded?')
-        const letters = files.find(({ fileName }) => FIRST_LETTERS.test(fileName))
-        const scripts = importedBy(chat.fileName, bundle)
-        return [
-          ...scripts.map((name) => ({ rel: 'modulepreload', href: `/${name}` })),
-          ...(letters === undefined
-            ? []
-            : [{ rel: 'preload', as: 'font', type: 'font/woff2', href: `/${letters.fileName}` }]),
-        ]
-          .filter(({ href }) => !html.includes(href))
-          .map((attrs) => ({ tag: 'link', attrs: { ...attrs, crossorigin: true }, injectTo: 'head' }))
+        const letters = Object.keys(bundle).find((name) => FIRST_LETTERS.test(name))
+        const [sheet] = /<link rel="stylesheet"[^>]*>/.exec(html) ?? []
+        if (letters === undefined || sheet === undefined) throw new Error('No first letters, or no sheet.')
+        const attrs = {
+          rel: 'preload',
+          as: 'font',
+          type: 'font/woff2',
+          href: `/${letters}`,
+          crossorigin: true,
+        }
+        return {
+          html: html.replace(sheet, '').replace('</body>', `${sheet}</body>`),
+          tags: [{ tag: 'link', attrs, injectTo: 'head' }],
+        }
       },
     },
   }
-}
-
-/** The chunk of that name and all that come with it, each once. */
-function importedBy(name: string, bundle: Rolldown.OutputBundle): string[] {
-  const names = new Set([name])
-  for (const one of names) {
-    const file = bundle[one]
-    if (file?.type === 'chunk') for (const imported of file.imports) names.add(imported)
-  }
-  return [...names]
 }
 
 /** Adds compressed copies of each text file, which the service sends to browsers that accept them. */

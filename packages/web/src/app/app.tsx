@@ -46,6 +46,8 @@ export function App() {
   const [path, navigate] = useLocation()
   const ask = useCallback(async () => setWho(await findOut()), [])
   const onSignedOut = useCallback(() => {
+    // The outline of a chat is not for who is signed out.
+    delete document.documentElement.dataset['shell']
     setWho({ state: 'asking' })
     void ask()
   }, [ask])

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import { browserStorage } from './storage.ts'
 
-/** The same key and rule as public/theme.js, which runs before the first paint. */
+/** The same key and rule as public/before-paint.js, which runs before the first paint. */
 const KEY = 'sandlot.theme'
 export const THEMES = ['light', 'dark', 'system'] as const
 export type Theme = (typeof THEMES)[number]

@@ -58,6 +58,40 @@ test('the chat is asked for before it is known who is here', async () => {
   await page.getByLabel('E-mail').waitFor()
 })
 
+test.for([
+  ['light desktop', DESKTOP, 'light'],
+  ['dark phone', PHONE, 'dark'],
+] as const)('on a %s the outline of the composer is painted before a script has come', async (look) => {
+  const [, viewport, theme] = look
+  const page = await newPage({ viewport, theme, touch: viewport === PHONE })
+  service.setupNeeded = false
+  await page.context().addCookies([{ ...service.newSignIn(), url: url() }])
+  const released = Promise.withResolvers<void>()
+  await page.route('**/assets/**', async (route) => {
+    await released.promise
+    await route.continue()
+  })
+  await page.goto(`${url()}/`, { waitUntil: 'commit' })
+  const outline = page.locator('#shell .field')
+  await outline.waitFor()
+  const promised = await outline.boundingBox()
+  const canvas = await page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+  released.resolve()
+  await page.getByTestId('composer').waitFor()
+  expect(await outline.isVisible()).toBe(false)
+  expect(await page.locator('.composer').locator('..').boundingBox()).toEqual(promised)
+  expect(await page.evaluate('getComputedStyle(document.documentElement).backgroundColor')).toBe(canvas)
+})
+
+test('the page of a sign-in has no outline of a chat', async () => {
+  service.setupNeeded = false
+  const page = await newPage()
+  await page.route('**/assets/**', () => undefined)
+  await page.goto(`${url()}/sign-in`, { waitUntil: 'commit' })
+  await page.locator('#shell').waitFor({ state: 'attached' })
+  expect(await page.locator('#shell').isVisible()).toBe(false)
+})
+
 test('a file of the page that has gone is got by loading it anew; what stays away says so', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   await page.getByTestId('composer').fill('a draft')
