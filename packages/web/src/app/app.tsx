@@ -5,15 +5,16 @@ import { lazy, Suspense, useCallback, useEffect, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { SignInWays } from '@sandlot/shared/account/sign-in-api'
 import { AuthLayout } from '../auth/auth-layout.tsx'
-import { InvitationPage, ResetPage, SetupPage } from '../auth/link-pages.tsx'
-import { SignInPage } from '../auth/sign-in-page.tsx'
 import { call } from '../net/call.ts'
 import { ApiError } from '../net/http.ts'
 import { Button } from '../ui/button.tsx'
 import { LogoMark } from '../ui/logo.tsx'
+import { SignedIn } from './signed-in.tsx'
 
-// The pages before it stay light, and it comes while the person types.
-const SignedIn = lazy(() => import('./signed-in.tsx'))
+const loadBeforeSignIn = () => import('../auth/sign-in-page.tsx')
+const BeforeSignIn = lazy(loadBeforeSignIn)
+// Messages are loaded with the chat at whose address the page opens, and else after the composer.
+if (location.pathname.startsWith('/s/')) void import('../chat/transcript/conversation.tsx')
 
 type Who =
   | { state: 'asking' }
@@ -33,6 +34,7 @@ async function findOut(): Promise<Who> {
       return { state: 'unreachable', message: messageOf(error) }
     }
   }
+  void loadBeforeSignIn()
   try {
     const ways = call('listWaysIn').catch(() => BY_PASSWORD)
     return { state: 'nobody', setupNeeded: (await call('getSetup')).needed, ways: await ways }
@@ -69,24 +71,22 @@ export function App() {
       return <Unreachable message={who.message} onRetry={() => void ask()} />
     case 'nobody':
       return (
-        <BeforeSignIn
-          path={wanted}
-          setupNeeded={who.setupNeeded}
-          ways={who.ways}
-          onSignedIn={async () => {
-            const now = await findOut()
-            setWho(now.state === 'known' ? { ...now, justNow: true } : now)
-          }}
-        />
+        <Suspense fallback={null}>
+          <BeforeSignIn
+            path={wanted}
+            setupNeeded={who.setupNeeded}
+            ways={who.ways}
+            onSignedIn={async () => {
+              const now = await findOut()
+              setWho(now.state === 'known' ? { ...now, justNow: true } : now)
+            }}
+          />
+        </Suspense>
       )
     case 'known':
       if (path === '/invitation' && who.justNow === undefined)
         return <SignedInAlready me={who.me} onSignedOut={onSignedOut} />
-      return (
-        <Suspense fallback={null}>
-          <SignedIn key={who.me.id} me={who.me} onSignedOut={onSignedOut} onStale={ask} />
-        </Suspense>
-      )
+      return <SignedIn key={who.me.id} me={who.me} onSignedOut={onSignedOut} onStale={ask} />
   }
 }
 
@@ -104,20 +104,6 @@ function addressOf(who: Who, path: string): string {
     case 'unreachable':
       return path
   }
-}
-
-function BeforeSignIn(props: {
-  path: string
-  setupNeeded: boolean
-  ways: SignInWays
-  onSignedIn: () => Promise<void>
-}) {
-  const { path, ways, onSignedIn } = props
-  const token = new URLSearchParams(location.search).get('token') ?? ''
-  if (props.setupNeeded) return <SetupPage token={token} onSignedIn={onSignedIn} />
-  if (path === '/invitation') return <InvitationPage token={token} ways={ways} onSignedIn={onSignedIn} />
-  if (path === '/reset') return <ResetPage token={token} />
-  return <SignInPage ways={ways} onSignedIn={onSignedIn} />
 }
 
 /** An invitation makes an account, which is not for who has one. */

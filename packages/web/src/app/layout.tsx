@@ -1,5 +1,4 @@
 /** The frame of the signed-in app: sidebar (a drawer on small screens), header, page. */
-import { Dialog } from '@base-ui/react/dialog'
 import { Menu as MenuIcon, PanelLeft, PanelRight, SquarePen, WifiOff } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
 import { useLocation } from 'wouter'
@@ -9,7 +8,6 @@ import { PendingButton } from '../chat/approvals/pending-button.tsx'
 import { PeopleHere } from '../chat/sharing/people-here.tsx'
 import { useReadingOf } from '../state/reading.ts'
 import { useGlobalKeys } from '../chat/use-global-keys.ts'
-import { Dock } from '../workspace/dock.tsx'
 import { useWorkspace } from '../state/use-workspace.ts'
 import type { FrameActions } from './actions.ts'
 import { copyLastCode, copyLastReply } from './copy-last.ts'
@@ -24,8 +22,10 @@ import { Revealed } from '../ui/revealed.tsx'
 import { useNow } from '../lib/use-now.ts'
 import type { ConnectionState } from '../net/connection.ts'
 import { Spinner } from '../ui/spinner.tsx'
+import { Dialog } from '../ui/on-demand.tsx'
 
-// Loaded when it is opened first: it knows every section of the settings.
+// Loaded when it is opened first. The palette knows every section of the settings.
+const Dock = lazy(() => import('../workspace/dock.tsx'))
 const Palette = lazy(() => import('./palette.tsx'))
 const ShareDialog = lazy(() => import('../chat/sharing/share-dialog.tsx'))
 
@@ -54,7 +54,7 @@ export function Layout(props: { children: ReactNode }) {
         <ConnectionBanner />
         {props.children}
       </main>
-      {me.role !== 'guest' && <Dock />}
+      {me.role !== 'guest' && <OpenedDock />}
       {sharing && sessionId !== null && (
         <Suspense fallback={null}>
           <ShareDialog sessionId={sessionId} onClose={() => setSharing(false)} />
@@ -77,6 +77,20 @@ export function Layout(props: { children: ReactNode }) {
       )}
       <ShortcutsDialog open={shortcuts} onOpenChange={setShortcuts} />
     </div>
+  )
+}
+
+/** Stays after it was open once, closed or not. */
+function OpenedDock() {
+  const isOpen = useWorkspace(({ panel }) => panel !== null)
+  const [opened, setOpened] = useState(isOpen)
+  if (isOpen && !opened) setOpened(true)
+  return (
+    opened && (
+      <Suspense fallback={null}>
+        <Dock />
+      </Suspense>
+    )
   )
 }
 

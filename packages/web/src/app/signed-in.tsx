@@ -33,7 +33,7 @@ const TICK_MS = 10_000
 const SLEPT_MS = 30_000
 
 /** `onStale`: what is known of the person or the model is not complete; ask again. */
-export default function SignedIn(props: { me: Me; onSignedOut: () => void; onStale: () => Promise<void> }) {
+export function SignedIn(props: { me: Me; onSignedOut: () => void; onStale: () => Promise<void> }) {
   const { me, onSignedOut, onStale } = props
   const [path, navigate] = useLocation()
   const { chat, attachments, unsent } = useTabChat(me, path, onSignedOut)

@@ -8,11 +8,12 @@ import { PasswordField } from '../ui/password-field.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { AuthLayout, Or, ProviderButtons } from './auth-layout.tsx'
 import { useSubmit } from './use-submit.ts'
+import { InvitationPage, ResetPage, SetupPage } from './link-pages.tsx'
 
 type Step = { at: 'ways' } | { at: 'code' } | { at: 'forgotten' } | { at: 'mailed'; email: string }
 
 /** Providers, the local form, the second step, and the way to a new password. */
-export function SignInPage(props: { ways: SignInWays; onSignedIn: () => Promise<void> }) {
+function SignInPage(props: { ways: SignInWays; onSignedIn: () => Promise<void> }) {
   const { ways, onSignedIn } = props
   const [step, setStep] = useState<Step>({ at: 'ways' })
   const [email, setEmail] = useState('')
@@ -232,4 +233,19 @@ function Forgotten(props: {
       <QuietButton onClick={props.onBack}>Back to sign in</QuietButton>
     </AuthLayout>
   )
+}
+
+/** The page for a person who is not signed in: set-up, sign-in, or that of a link. */
+export default function BeforeSignIn(props: {
+  path: string
+  setupNeeded: boolean
+  ways: SignInWays
+  onSignedIn: () => Promise<void>
+}) {
+  const { path, ways, onSignedIn } = props
+  const token = new URLSearchParams(location.search).get('token') ?? ''
+  if (props.setupNeeded) return <SetupPage token={token} onSignedIn={onSignedIn} />
+  if (path === '/invitation') return <InvitationPage token={token} ways={ways} onSignedIn={onSignedIn} />
+  if (path === '/reset') return <ResetPage token={token} />
+  return <SignInPage ways={ways} onSignedIn={onSignedIn} />
 }

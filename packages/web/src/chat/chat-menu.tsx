@@ -1,7 +1,5 @@
-import { Menu } from '@base-ui/react/menu'
 import { Braces, Ellipsis, FileCode, FileText, Pencil, Share2 } from 'lucide-react'
 import { useRef, useState } from 'react'
-import { Dialog } from '@base-ui/react/dialog'
 import { MAX_TITLE_CHARS } from '@sandlot/shared/chat/frames'
 import { useChatState } from '../state/chat-context.ts'
 import { useReadingOf } from '../state/reading.ts'
@@ -10,6 +8,7 @@ import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Field } from '../ui/field.tsx'
+import { Dialog, Menu } from '../ui/on-demand.tsx'
 
 const ITEM =
   'flex h-9 cursor-pointer items-center gap-2.5 rounded-lg px-2.5 text-sm outline-none data-highlighted:bg-hover pointer-coarse:h-11'

@@ -1,7 +1,7 @@
 import { pendingApprovals } from '@sandlot/shared/transcript/activity'
 import { type Mode, lowerMode } from '@sandlot/shared/chat/mode'
 import { Eye, Globe, SearchX, UserX, X } from 'lucide-react'
-import { useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
+import { lazy, Suspense, useEffect, useEffectEvent, useMemo, useRef, useState } from 'react'
 import type { Me } from '@sandlot/shared/account/api'
 import type { Author } from '@sandlot/shared/chat/shares'
 import { useLocation } from 'wouter'
@@ -16,6 +16,7 @@ import { waitingModel } from '../state/waiting-frames.ts'
 import { Button, IconButton } from '../ui/button.tsx'
 import { PersonMark } from '../ui/person-mark.tsx'
 import { Revealed } from '../ui/revealed.tsx'
+import { loadPopups } from '../ui/on-demand.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { ApprovalBar } from './approvals/approval-bar.tsx'
 import { useChat, useChatState, useSettledView } from '../state/chat-context.ts'
@@ -28,16 +29,14 @@ import { aboutModel, changeOf, hasChoice, modelOf, type ModelChoice } from '../s
 import { ModelMenu } from './composer/model-menu.tsx'
 import { PlanPanel } from './calls/plan-panel.tsx'
 import { Queued, RefusedMessages } from './composer/queued.tsx'
-import { BranchesProvider, useShownBranch } from './transcript/branches.ts'
-import { LiveTranscript } from './transcript/transcript-view.tsx'
-import { Scroller, type ScrollHandle } from './transcript/scroller.tsx'
+import { useShownBranch } from './transcript/branches.ts'
+import type { ScrollHandle } from './transcript/scroller.tsx'
 import { useApprovals } from './approvals/use-approvals.ts'
 import { withAttachedFiles } from './attached-files.ts'
 import { useAttachments } from './composer/use-attachments.ts'
 import { useDraft } from './composer/drafts.ts'
 import { useTakeHanded } from '../state/composer-text.ts'
 import { mentionsIn } from './sharing/mentions.ts'
-import { Typing } from './sharing/people-here.tsx'
 import { MODE_EFFECTS } from '../state/mode-effects.ts'
 import { ReadingProvider, useMentionable, useReadingOf } from '../state/reading.ts'
 import { DropZone } from './drop-zone.tsx'
@@ -47,6 +46,12 @@ import { quotePath } from '@sandlot/shared/base/quoted-path'
 import { useNewInProject, useSeen } from '../state/chat-hooks.tsx'
 import { readAgain } from '../net/images.ts'
 import { call } from '../net/call.ts'
+
+const loadConversation = () => import('./transcript/conversation.tsx')
+const Conversation = lazy(loadConversation)
+
+/** After this, what a person opens next does not compete with what they look at. */
+const AT_REST_MS = 2_000
 
 /** One session, or (null) the chat that does not exist yet. */
 export function ChatPage(props: { sessionId: string | null }) {
@@ -163,6 +168,7 @@ export function ChatPage(props: { sessionId: string | null }) {
   const loading =
     sessionId !== null && !drawn && ours.length === 0 && view.sync === 'loading' && view.chasedFrom === null
   if (!loading && !drawn) setDrawn(true)
+  useEffect(() => (drawn ? loadLater() : undefined), [drawn])
 
   if (view.missing) return <NoSuchSession unsharedBy={view.unsharedBy} />
   return (
@@ -177,9 +183,7 @@ export function ChatPage(props: { sessionId: string | null }) {
         }}
       >
         {loading ? (
-          <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
-            <Spinner /> Opening the conversation…
-          </div>
+          <Opening />
         ) : empty ? (
           <div className="min-h-0 flex-1 overflow-y-auto">
             <div className="mx-auto flex min-h-full w-full max-w-[48rem] items-center px-4 sm:px-6">
@@ -190,18 +194,19 @@ export function ChatPage(props: { sessionId: string | null }) {
             </div>
           </div>
         ) : (
-          <Scroller ref={scroller} below={<Typing people={transcript.people} />}>
-            <BranchesProvider value={branches}>
-              <LiveTranscript
-                sessionId={sessionId}
-                path={path}
-                outbox={ours}
-                online={online}
-                stopping={stopping}
-                marked={approvals.marked}
-              />
-            </BranchesProvider>
-          </Scroller>
+          <Suspense fallback={<Opening />}>
+            <Conversation
+              scroller={scroller}
+              people={transcript.people}
+              branches={branches}
+              sessionId={sessionId}
+              path={path}
+              outbox={ours}
+              online={online}
+              stopping={stopping}
+              marked={approvals.marked}
+            />
+          </Suspense>
         )}
         <p role="status" data-testid="approval-status" className="sr-only">
           {approvals.said}
@@ -290,6 +295,21 @@ export function ChatPage(props: { sessionId: string | null }) {
         )}
       </DropZone>
     </ReadingProvider>
+  )
+}
+
+/** Loads what the composer did not need. Returns how to cancel it. */
+function loadLater(): () => void {
+  void loadConversation()
+  const timer = setTimeout(() => void loadPopups(), AT_REST_MS)
+  return () => clearTimeout(timer)
+}
+
+function Opening() {
+  return (
+    <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
+      <Spinner /> Opening the conversation…
+    </div>
   )
 }
 

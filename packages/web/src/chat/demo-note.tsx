@@ -1,8 +1,8 @@
-import { Popover } from '@base-ui/react/popover'
 import { FlaskConical, Plus } from 'lucide-react'
 import { useRef } from 'react'
 import { Link } from 'wouter'
 import { useChat } from '../state/chat-context.ts'
+import { Popover } from '../ui/on-demand.tsx'
 
 /**
  * Without a model of one's own the demo model answers. Its words must not be taken for a real

@@ -1,5 +1,4 @@
 /** The chats themselves: pinned, projects, by age; or the archive. */
-import { Menu } from '@base-ui/react/menu'
 import type { Project } from '@sandlot/shared/chat/chats'
 import { messageOf } from '@sandlot/shared/base/errors'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
@@ -21,6 +20,7 @@ import { type ListGroup, listGroups } from './list-groups.ts'
 import { ProjectDialog } from './project-dialog.tsx'
 import { SessionItem } from './session-item.tsx'
 import { useDeleteChats } from './use-delete-chats.ts'
+import { Menu } from '../ui/on-demand.tsx'
 
 const FOLDED_KEY = 'sandlot.folded'
 

@@ -1,4 +1,3 @@
-import { Menu } from '@base-ui/react/menu'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import {
   Archive,
@@ -22,6 +21,7 @@ import { useChat } from '../state/chat-context.ts'
 import { cn } from '../lib/cn.ts'
 import { Revealed } from '../ui/revealed.tsx'
 import { choose, mark, useChatListState } from '../state/chat-list-state.ts'
+import { Menu } from '../ui/on-demand.tsx'
 
 const POPUP =
   'popup max-h-(--available-height) min-w-48 overflow-y-auto rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none'

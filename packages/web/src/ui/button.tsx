@@ -35,18 +35,12 @@ export function Button({
   )
 }
 
+export const ICON_BUTTON =
+  'inline-flex size-8 shrink-0 items-center justify-center rounded-lg text-muted pointer-coarse:size-11 transition-colors duration-100 hover:bg-hover hover:text-ink disabled:opacity-50 [&_svg]:size-4'
+
 /** A square button with an icon; `label` is its accessible name and its tooltip. */
 export function IconButton({ label, className, ...rest }: ComponentProps<'button'> & { label: string }) {
   return (
-    <button
-      type="button"
-      aria-label={label}
-      title={label}
-      {...rest}
-      className={cn(
-        'inline-flex size-8 shrink-0 items-center justify-center rounded-lg text-muted pointer-coarse:size-11 transition-colors duration-100 hover:bg-hover hover:text-ink disabled:opacity-50 [&_svg]:size-4',
-        className,
-      )}
-    />
+    <button type="button" aria-label={label} title={label} {...rest} className={cn(ICON_BUTTON, className)} />
   )
 }

@@ -1,7 +1,7 @@
 /** Asks before something is done that cannot be taken back. */
-import { AlertDialog } from '@base-ui/react/alert-dialog'
 import type { ReactNode } from 'react'
 import { Button } from './button.tsx'
+import { AlertDialog } from './on-demand.tsx'
 
 export function ConfirmDialog(props: {
   title: string

@@ -1,8 +1,8 @@
 /** A small image that opens as large as the window when it is clicked. */
-import { Dialog } from '@base-ui/react/dialog'
 import { X } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { IconButton } from './button.tsx'
+import { Dialog } from './on-demand.tsx'
 
 export function EnlargedImage(props: { src: string; alt: string; className: string; children: ReactNode }) {
   const { src, alt } = props

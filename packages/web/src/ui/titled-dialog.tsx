@@ -1,8 +1,8 @@
 /** A dialog in the middle, with its title and a way to close it above what it holds. */
-import { Dialog } from '@base-ui/react/dialog'
 import { X } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { IconButton } from './button.tsx'
+import { Dialog } from './on-demand.tsx'
 
 interface TitledDialogProps {
   title: string

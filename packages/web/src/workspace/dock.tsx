@@ -1,7 +1,6 @@
 /**
  * The workspace next to the chat: docked where there is room, over the page where there is none.
  */
-import { Dialog } from '@base-ui/react/dialog'
 import { Tabs } from '@base-ui/react/tabs'
 import { Box, FileDiff, FolderOpen, Globe, SquareTerminal, X } from 'lucide-react'
 import { lazy, Suspense, useRef, useState } from 'react'
@@ -10,6 +9,7 @@ import { useIsWider } from '../lib/wide.ts'
 import { IconButton } from '../ui/button.tsx'
 import { Spinner } from '../ui/spinner.tsx'
 import { type PanelId, useWorkspace } from '../state/use-workspace.ts'
+import { Dialog } from '../ui/on-demand.tsx'
 
 /** In the order of their tabs. Each is loaded when it is opened first. */
 export const PANELS = [
@@ -45,7 +45,7 @@ export const PANELS = [
   },
 ]
 
-export function Dock() {
+export default function Dock() {
   const { panel, close } = useWorkspace()
   const docked = useIsWider()
   if (docked) return panel === null ? null : <Docked />

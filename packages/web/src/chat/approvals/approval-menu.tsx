@@ -2,12 +2,12 @@
  * The rarer answers to an approval: those that are remembered, each with exactly what will be, and
  * a denial in words.
  */
-import { Menu } from '@base-ui/react/menu'
 import { type Remembered, describeMatch } from '@sandlot/shared/chat/rules'
 import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import { ChevronDown, MessageSquareX } from 'lucide-react'
 import { useRef } from 'react'
 import { Revealed } from '../../ui/revealed.tsx'
+import { Menu } from '../../ui/on-demand.tsx'
 
 const SCOPE: Record<Remembered['scope'], string> = {
   prompt: 'Allow for this message',

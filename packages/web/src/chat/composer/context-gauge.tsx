@@ -2,20 +2,20 @@
  * Shows the used part of the context window as a ring. Its popover lists the chat's token use, its
  * instruction files and the remaining limits.
  */
-import { Popover } from '@base-ui/react/popover'
 import type { Budget } from '@sandlot/shared/admin/usage'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { type InstructionFile, UNREADABLE_WORDS } from '@sandlot/shared/chat/instruction-files'
 import type { Transcript } from '@sandlot/shared/transcript/transcript'
 import type { Spent } from '@sandlot/shared/transcript/spent'
 import { FoldVertical } from 'lucide-react'
-import { type ReactNode, useRef, useState } from 'react'
+import { type ReactNode, useRef } from 'react'
 import { Link } from 'wouter'
 import { cn } from '../../lib/cn.ts'
 import { formatMoment } from '../../lib/format.ts'
 import { budgetName, budgetUse, spentRows, tokenWords } from '../../lib/usage-text.ts'
 import { Button } from '../../ui/button.tsx'
 import { useChat } from '../../state/chat-context.ts'
+import { Popover } from '../../ui/on-demand.tsx'
 
 /** From here on the ring warns: at 0.8 the older part becomes a summary by itself. */
 const NEAR = 0.7
@@ -33,7 +33,6 @@ export function ContextGauge(props: {
   const { instructionFiles, onCompact } = props
   const context = props.context !== null && props.context.size > 0 ? props.context : null
   const host = useRef<HTMLDivElement>(null)
-  const [open, setOpen] = useState(false)
   if (context === null && instructionFiles.length === 0) return null
   const share = context === null ? 0 : Math.min(1, context.used / context.size)
   const percent = Math.round(share * 100)
@@ -41,7 +40,7 @@ export function ContextGauge(props: {
   const words = context === null ? 'Context use isn’t known' : `${percent} % of the model’s context is used`
   return (
     <div ref={host}>
-      <Popover.Root open={open} onOpenChange={setOpen}>
+      <Popover.Root>
         <Popover.Trigger
           openOnHover
           delay={300}
@@ -59,14 +58,7 @@ export function ContextGauge(props: {
           <Popover.Positioner positionMethod="fixed" side="top" align="end" sideOffset={8} className="z-50">
             <Popover.Popup className="popup flex max-h-(--available-height) w-80 max-w-[calc(100vw-2rem)] flex-col gap-3 overflow-y-auto rounded-xl border border-line bg-raised p-4 text-sm text-muted shadow-3 outline-none">
               <Fullness context={context} words={words} near={near} />
-              {onCompact !== null && (
-                <CompactButton
-                  onCompact={() => {
-                    setOpen(false)
-                    onCompact()
-                  }}
-                />
-              )}
+              {onCompact !== null && <CompactButton onCompact={onCompact} />}
               <Details {...props} />
             </Popover.Popup>
           </Popover.Positioner>
@@ -95,9 +87,9 @@ function Details({ spent, instructionFiles, budgets }: Parameters<typeof Context
 function CompactButton({ onCompact }: { onCompact: () => void }) {
   return (
     <div>
-      <Button size="sm" onClick={onCompact}>
+      <Popover.Close render={<Button size="sm" />} onClick={onCompact}>
         <FoldVertical className="size-3.5" aria-hidden /> Compact now
-      </Button>
+      </Popover.Close>
     </div>
   )
 }

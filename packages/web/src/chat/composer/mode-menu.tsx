@@ -1,9 +1,9 @@
-import { Menu } from '@base-ui/react/menu'
 import { MODES, type Mode, isWithin } from '@sandlot/shared/chat/mode'
 import { Box, Check, ChevronDown, type LucideIcon, PencilLine, ShieldCheck, Zap } from 'lucide-react'
 import { useRef } from 'react'
 import { cn } from '../../lib/cn.ts'
 import { useChat } from '../../state/chat-context.ts'
+import { Menu } from '../../ui/on-demand.tsx'
 
 export const MODE_WORDS: Record<Mode, { name: string; means: string; icon: LucideIcon }> = {
   manual: { name: 'Manual', means: 'Reads run. Everything else asks first.', icon: ShieldCheck },

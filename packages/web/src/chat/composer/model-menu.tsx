@@ -1,9 +1,9 @@
 /** Which model answers, and how hard it thinks, where there is something to choose. */
-import { Menu } from '@base-ui/react/menu'
 import type { Me } from '@sandlot/shared/account/api'
 import { Check, ChevronDown } from 'lucide-react'
 import { useRef } from 'react'
 import { type ModelChoice, aboutModel, withModel } from '../../state/model-choice.ts'
+import { Menu } from '../../ui/on-demand.tsx'
 
 export function ModelMenu(props: { me: Me; choice: ModelChoice; onChange: (choice: ModelChoice) => void }) {
   const { me, choice, onChange } = props

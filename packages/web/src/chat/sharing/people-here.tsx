@@ -1,5 +1,4 @@
 /** Other people in the open chat, and who is typing. */
-import { Popover } from '@base-ui/react/popover'
 import type { Present } from '@sandlot/shared/transcript/transcript'
 import { Share2, UsersRound } from 'lucide-react'
 import { useRef } from 'react'
@@ -8,6 +7,7 @@ import { PersonMark } from '../../ui/person-mark.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
 import { useChat, useChatState, useSettledView } from '../../state/chat-context.ts'
 import { type Reading, useReadingOf } from '../../state/reading.ts'
+import { Popover } from '../../ui/on-demand.tsx'
 
 const MOST_MARKS = 3
 

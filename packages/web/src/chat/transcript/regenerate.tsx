@@ -1,5 +1,4 @@
 /** Another answer to the same words, also of another model. */
-import { Menu } from '@base-ui/react/menu'
 import { ChevronDown, RefreshCw } from 'lucide-react'
 import { type RefObject, useRef } from 'react'
 import { cn } from '../../lib/cn.ts'
@@ -7,6 +6,7 @@ import { useChat } from '../../state/chat-context.ts'
 import { hasChoice } from '../../state/model-choice.ts'
 import { saidIn, useBranches, useMayResend } from './branches.ts'
 import { ACTION } from './message-action.ts'
+import { Menu } from '../../ui/on-demand.tsx'
 
 export function Regenerate(props: { sessionId: string; promptId: string | undefined }) {
   const { sessionId, promptId } = props

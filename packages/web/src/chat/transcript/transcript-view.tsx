@@ -4,19 +4,10 @@
  */
 import { activityOf, pendingApprovals } from '@sandlot/shared/transcript/activity'
 import type { EndEntry, Entry, MessageEntry } from '@sandlot/shared/transcript/entries'
-import { type Transcript, branchShown, promptOf } from '@sandlot/shared/transcript/transcript'
+import { type Transcript, promptOf } from '@sandlot/shared/transcript/transcript'
 import { X } from 'lucide-react'
-import {
-  type ComponentProps,
-  memo,
-  type RefObject,
-  useEffect,
-  useLayoutEffect,
-  useMemo,
-  useRef,
-  useState,
-} from 'react'
-import { EMPTY_VIEW, type ChatNotification, type SessionView } from '../../state/chat-state.ts'
+import { memo, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
+import type { ChatNotification, SessionView } from '../../state/chat-state.ts'
 import type { PendingMessage } from '../../state/outbox.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
 import { Boundary } from '../../ui/boundary.tsx'
@@ -34,7 +25,7 @@ import {
   UserMessage,
 } from './message-rows.tsx'
 import { withRuns } from '../calls/call-runs.ts'
-import { useChat, useChatState } from '../../state/chat-context.ts'
+import { useChat } from '../../state/chat-context.ts'
 import { useReading } from '../../state/reading.ts'
 import { type Block, Blocks, promptOfRow, type Row } from './blocks.ts'
 import { hasWords, PromptEnd, PromptSpent } from './prompt-end.tsx'
@@ -53,18 +44,6 @@ const TAIL = 2
 const AT_FIRST = 4
 /** About the height of a row that was never drawn, in pixels. */
 const ROW_HEIGHT = 72
-
-/** The part of the page that is drawn again with each piece of text. `path`: the branch. */
-export function LiveTranscript({
-  path,
-  ...props
-}: Omit<ComponentProps<typeof TranscriptView>, 'view' | 'transcript'> & { path: readonly string[] }) {
-  const { sessionId } = props
-  const view =
-    useChatState((state) => (sessionId === null ? undefined : state.views[sessionId])) ?? EMPTY_VIEW
-  const shown = useMemo(() => branchShown(view.transcript, path), [view.transcript, path])
-  return <TranscriptView {...props} view={view} transcript={shown} />
-}
 
 export function TranscriptView(props: {
   sessionId: string | null

@@ -1,5 +1,4 @@
 /** Actions on one entry of the tree, or on all that are selected with it. */
-import { Menu } from '@base-ui/react/menu'
 import type { WorkspaceEntry } from '@sandlot/shared/workspace/files'
 import {
   Archive,
@@ -19,6 +18,7 @@ import { useRef } from 'react'
 import { revealedText } from '../../lib/invisible.ts'
 import { fileUrl, zipUrl } from '../../net/files.ts'
 import { pathsFor, useTree } from './use-tree.ts'
+import { Menu } from '../../ui/on-demand.tsx'
 
 export interface EntryActions {
   open: (path: string) => void

@@ -1,13 +1,13 @@
 /** Toolbar above the tree: search, new entries, and actions on the whole workspace. */
-import { Menu } from '@base-ui/react/menu'
 import { Archive, Ellipsis, FilePlus, FolderPlus, FolderUp, RotateCw, Trash2, Upload } from 'lucide-react'
 import { useRef } from 'react'
 import { zipUrl } from '../../net/files.ts'
-import { IconButton } from '../../ui/button.tsx'
+import { ICON_BUTTON, IconButton } from '../../ui/button.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { folderOf, nameOf } from '../../state/dropped.ts'
 import { downloadItem, type EntryActions, menuItem, POPUP } from './entry-menu.tsx'
 import { refreshTree, useTree } from './use-tree.ts'
+import { Menu } from '../../ui/on-demand.tsx'
 
 export function FilesToolbar(props: {
   query: string
@@ -45,7 +45,9 @@ export function FilesToolbar(props: {
       </IconButton>
       <Menu.Root>
         <Menu.Trigger
-          render={<IconButton label="More about the workspace" className="data-popup-open:bg-hover" />}
+          aria-label="More about the workspace"
+          title="More about the workspace"
+          className={`${ICON_BUTTON} data-popup-open:bg-hover`}
         >
           <Ellipsis aria-hidden />
         </Menu.Trigger>

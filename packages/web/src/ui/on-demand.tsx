@@ -1,0 +1,142 @@
+/**
+ * Menus, popovers and dialogs of Base UI by the names of their parts. Their code is loaded when a
+ * trigger is touched, or once the page is at rest: until a root is opened first, its trigger is a
+ * plain button, and nothing else of it is rendered.
+ */
+import {
+  type ComponentPropsWithoutRef,
+  type ComponentType,
+  createContext,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useState,
+} from 'react'
+
+async function fetchParts() {
+  const [menu, popover, dialog, alertDialog] = await Promise.all([
+    import('@base-ui/react/menu'),
+    import('@base-ui/react/popover'),
+    import('@base-ui/react/dialog'),
+    import('@base-ui/react/alert-dialog'),
+  ])
+  return { ...menu, ...popover, ...dialog, ...alertDialog }
+}
+
+type Parts = Awaited<ReturnType<typeof fetchParts>>
+
+let parts: Parts | undefined
+
+export async function loadPopups(): Promise<void> {
+  parts ??= await fetchParts()
+}
+
+/** Opens a root that was never open; null below one that was. */
+const Opening = createContext<((by: 'press' | 'hover') => void) | null>(null)
+
+function part<Props>(pick: (parts: Parts) => ComponentType<Props>) {
+  return function Part(props: Props) {
+    const isOpened = useContext(Opening) === null
+    if (parts === undefined || !isOpened) return null
+    const Loaded: ComponentType<Props> = pick(parts)
+    return <Loaded {...(props as Props & {})} />
+  }
+}
+
+interface RootProps {
+  open?: boolean | undefined
+  defaultOpen?: boolean | undefined
+  children?: unknown
+}
+
+function root<Props extends RootProps>(pick: (parts: Parts) => ComponentType<Props>) {
+  const Loaded = part(pick)
+  return function Root(props: Props) {
+    const [opened, setOpened] = useState<'press' | 'hover'>()
+    const open = (by: 'press' | 'hover') => void loadPopups().then(() => setOpened(by))
+    useEffect(() => {
+      if (props.open === true) void loadPopups().then(() => setOpened('press'))
+    }, [props.open])
+    if (opened === undefined) return <Opening value={open}>{props.children as ReactNode}</Opening>
+    return (
+      <Opening value={null}>
+        <Loaded defaultOpen={opened === 'press'} {...props} />
+      </Opening>
+    )
+  }
+}
+
+type TriggerProps = ComponentPropsWithoutRef<'button'> & {
+  openOnHover?: boolean
+  /** Milliseconds of hovering. */
+  delay?: number
+}
+
+function trigger(popup: 'menu' | 'dialog', pick: (parts: Parts) => ComponentType<TriggerProps>) {
+  const Loaded = part(pick)
+  return function Trigger(props: TriggerProps) {
+    const open = useContext(Opening)
+    if (open === null) return <Loaded {...props} />
+    const { openOnHover, delay: _delay, ...rest } = props
+    return (
+      <button
+        type="button"
+        aria-haspopup={popup}
+        aria-expanded={false}
+        {...rest}
+        onPointerEnter={() => (openOnHover === true ? open('hover') : void loadPopups())}
+        onFocus={() => void loadPopups()}
+        onClick={() => open('press')}
+      />
+    )
+  }
+}
+
+export const Menu = {
+  Root: root(({ Menu }) => Menu.Root),
+  Trigger: trigger('menu', ({ Menu }) => Menu.Trigger),
+  Portal: part(({ Menu }) => Menu.Portal),
+  Positioner: part(({ Menu }) => Menu.Positioner),
+  Popup: part(({ Menu }) => Menu.Popup),
+  Group: part(({ Menu }) => Menu.Group),
+  GroupLabel: part(({ Menu }) => Menu.GroupLabel),
+  Item: part(({ Menu }) => Menu.Item),
+  LinkItem: part(({ Menu }) => Menu.LinkItem),
+  RadioGroup: part(({ Menu }) => Menu.RadioGroup),
+  RadioItem: part(({ Menu }) => Menu.RadioItem),
+  RadioItemIndicator: part(({ Menu }) => Menu.RadioItemIndicator),
+  Separator: part(({ Menu }) => Menu.Separator),
+  SubmenuRoot: part(({ Menu }) => Menu.SubmenuRoot),
+  SubmenuTrigger: part(({ Menu }) => Menu.SubmenuTrigger),
+}
+
+export const Popover = {
+  Root: root(({ Popover }) => Popover.Root),
+  Trigger: trigger('dialog', ({ Popover }) => Popover.Trigger),
+  Portal: part(({ Popover }) => Popover.Portal),
+  Positioner: part(({ Popover }) => Popover.Positioner),
+  Popup: part(({ Popover }) => Popover.Popup),
+  Title: part(({ Popover }) => Popover.Title),
+  Description: part(({ Popover }) => Popover.Description),
+  Close: part(({ Popover }) => Popover.Close),
+}
+
+export const Dialog = {
+  Root: root(({ Dialog }) => Dialog.Root),
+  Trigger: trigger('dialog', ({ Dialog }) => Dialog.Trigger),
+  Portal: part(({ Dialog }) => Dialog.Portal),
+  Backdrop: part(({ Dialog }) => Dialog.Backdrop),
+  Popup: part(({ Dialog }) => Dialog.Popup),
+  Title: part(({ Dialog }) => Dialog.Title),
+  Close: part(({ Dialog }) => Dialog.Close),
+}
+
+export const AlertDialog = {
+  Root: root(({ AlertDialog }) => AlertDialog.Root),
+  Portal: part(({ AlertDialog }) => AlertDialog.Portal),
+  Backdrop: part(({ AlertDialog }) => AlertDialog.Backdrop),
+  Popup: part(({ AlertDialog }) => AlertDialog.Popup),
+  Title: part(({ AlertDialog }) => AlertDialog.Title),
+  Description: part(({ AlertDialog }) => AlertDialog.Description),
+  Close: part(({ AlertDialog }) => AlertDialog.Close),
+}
