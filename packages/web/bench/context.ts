@@ -22,8 +22,17 @@ export interface OpenPage extends AsyncDisposable {
 
 export interface Contender {
   name: string
-  /** The last rendered element of a chat that ends with these words. */
-  open: (sessionId: string, log: SessionLog) => Promise<OpenPage>
+  /** A page with nothing in its cache, which is led to the chat. */
+  open: (sessionId: string, log: SessionLog, visit?: Visit) => Promise<OpenPage>
+}
+
+export interface Visit {
+  /** Instead of the chat's. */
+  path: string
+  /** Throughput in bytes a second, latency in milliseconds. */
+  network: { offline: boolean; latency: number; downloadThroughput: number; uploadThroughput: number }
+  /** Runs in the page before its own scripts. */
+  script: string
 }
 
 export interface BenchContext extends BenchArguments {
@@ -61,7 +70,7 @@ export async function openContext(args: BenchArguments, stack: AsyncDisposableSt
     stack.defer(() => service.stop())
     return {
       name,
-      open: async (sessionId, log) => {
+      open: async (sessionId, log, visit) => {
         service.sessions.clear()
         service.add(sessionId, 'A chat', log)
         const context = await browser.newContext({ viewport: { width: 1280, height: 800 } })
@@ -70,7 +79,12 @@ export async function openContext(args: BenchArguments, stack: AsyncDisposableSt
         const cdp = await context.newCDPSession(page)
         await cdp.send('Performance.enable')
         await page.addInitScript(WATCH)
-        await page.goto(`${url}/s/${sessionId}`)
+        if (visit !== undefined) {
+          await cdp.send('Network.enable')
+          await cdp.send('Network.emulateNetworkConditions', visit.network)
+          await page.addInitScript(visit.script)
+        }
+        await page.goto(url + (visit?.path ?? `/s/${sessionId}`))
         return { page, cdp, service, [Symbol.asyncDispose]: () => context.close() }
       },
     }

@@ -4,6 +4,7 @@ import { openContext } from './context.ts'
 import { nodes, opening } from './goals/long.ts'
 import { output } from './goals/output.ts'
 import { size } from './goals/size.ts'
+import { slow } from './goals/slow.ts'
 import { stream } from './goals/stream.ts'
 
 await runBench({
@@ -14,6 +15,7 @@ await runBench({
     { ids: ['W3'], measure: opening },
     { ids: ['W4'], measure: output },
     { ids: ['W5'], measure: size },
+    { ids: ['W6'], measure: slow },
   ],
   // No goal takes more.
   samples: 5,
