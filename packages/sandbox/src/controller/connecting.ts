@@ -68,12 +68,12 @@ export interface StartStep {
   about: string
 }
 
-/** A stream to a sandbox, with its egress open. */
+/** A stream to a sandbox. */
 export interface Connection {
   sandbox: ConnectedSandbox
   profile: SandboxProfile
-  /** False: no command may be started before its proof. */
-  isProved: boolean
+  /** False: `admit` is due before anything else is asked of it. */
+  isAdmitted: boolean
 }
 
 /** Opens streams to users' sandboxes. */
@@ -119,8 +119,8 @@ export class Connecting {
   }
 
   /**
-   * To this running container of a claimed slot. Where each has a proof of its own, it is left to
-   * the next call: thirty at once would delay the streams by seconds. Rejects with a
+   * To this running container of a claimed slot. Where each boot has a proof of its own, `admit` is
+   * left to the next call: thirty proofs would delay the streams by seconds. Rejects with a
    * `SandboxError`.
    */
   async reattach(slot: LedgerSlot, container: BackendSandbox, epoch: number): Promise<Connection> {
@@ -128,8 +128,22 @@ export class Connecting {
     if (slot.userId === undefined) throw new SandboxError('ledger', `Slot ${slot.slot} is not claimed.`)
     checkOwner([container], slot, this.#context)
     const opened = await open(container, backend, closing)
-    const isProvedLater = backend.inventory.unreachable !== undefined
-    return this.#admitted(slot.userId, await this.#handshake(slot, opened, epoch, closing), isProvedLater)
+    const connection = await this.#handshake(slot, opened, epoch, closing)
+    return backend.inventory.unreachable === undefined ? this.#admitted(slot.userId, connection) : connection
+  }
+
+  /**
+   * Proves the sandbox, then opens its egress. Rejects with a `SandboxError`; the stream is then to
+   * be closed.
+   */
+  async admit(userId: string, { sandbox, profile }: Connection): Promise<void> {
+    const { egress, prove } = this.#context
+    await prove(sandbox, profile)
+    this.#took(userId, 'proof', profile)
+    const user = egress?.forUser(userId)
+    if (user === undefined) return
+    await sandbox.openEgress(user)
+    this.#took(userId, 'network', '')
   }
 
   #took(userId: string, step: StartStep['step'], about: string): void {
@@ -144,7 +158,7 @@ export class Connecting {
     if (profile !== profileFor(undefined)) return undefined
     const sandbox = (await pool.take(userId))?.sandbox
     if (sandbox !== undefined) this.#took(userId, 'pool', sandbox.id.slice(0, 12))
-    return sandbox && { sandbox, profile, isProved: true }
+    return sandbox && { sandbox, profile, isAdmitted: false }
   }
 
   /** The start's own time limit begins when it leaves the queue. */
@@ -203,19 +217,15 @@ export class Connecting {
     const profile = context.profileFor?.(userId) ?? 'default'
     const connection = { stateKey, epoch, newerEpoch, signal, disk, profile }
     const sandbox = await connectOpened(slot, opened, context, connection)
-    return { sandbox, profile: opened.profile, isProved: false }
+    return { sandbox, profile: opened.profile, isAdmitted: false }
   }
 
-  async #admitted(userId: string, connection: Connection, isProvedLater = false): Promise<Connection> {
-    const { sandbox, profile, isProved } = connection
+  async #admitted(userId: string, connection: Connection): Promise<Connection> {
+    const { sandbox } = connection
     try {
       this.#took(userId, 'hello', `protocol ${PROTOCOL_VERSION}, boot ${sandbox.bootId.slice(0, 8)}`)
-      if (!isProved && !isProvedLater) await this.#context.prove(sandbox, profile)
-      if (!isProvedLater) this.#took(userId, 'proof', profile)
-      const egress = this.#context.egress?.forUser(userId)
-      if (egress) await sandbox.openEgress(egress)
-      if (egress) this.#took(userId, 'network', '')
-      return { ...connection, isProved: !isProvedLater }
+      await this.admit(userId, connection)
+      return { ...connection, isAdmitted: true }
     } catch (error) {
       await sandbox.close()
       throw error

@@ -7,12 +7,15 @@ import { type Connection, type ConnectingContext, Connecting, type StartStep } f
 import { removeWorkspace } from './empty-workspace.ts'
 import { SandboxError } from '../errors.ts'
 import type { LiveSandbox } from './idle.ts'
-import type { KeyedLock } from '#shared/async/keyed-lock'
+import { createGate, type KeyedLock } from '#shared/async/keyed-lock'
 import type { LedgerSlot } from '../ledger.ts'
 import type { SandboxStat } from '../sandbox.ts'
 import { isUnsafe } from './proof.ts'
 import { ownedElsewhere } from './shared-engine.ts'
 import { knownSlot } from './slots.ts'
+
+/** Proofs at once in a round: each is a program that takes a processor. */
+const PROVED_AT_ONCE = 4
 
 /** Milliseconds before each try to open a dropped stream again. */
 const RECONNECT_AFTER = [50, 250, 1_000, 4_000, 15_000]
@@ -32,6 +35,8 @@ interface UserSandboxesContext extends ConnectingContext {
 interface UserSandbox extends Connection {
   /** Last call that requested it, on the clock of `performance.now()`. */
   askedAt: number
+  /** `Connecting.admit` of one that was taken over, from the first call on. */
+  admission?: Promise<void>
 }
 
 /** Sandboxes to which this controller has a stream, by user. */
@@ -205,11 +210,12 @@ export class UserSandboxes {
 
   /**
    * Proves those again in which commands run, where that is due: a network may have come up around
-   * them. Others are proved when they are next asked for. Never rejects.
+   * them. Others are proved at their next call. Never rejects.
    */
   async proveBusy(): Promise<void> {
     const { backend, closing, log } = this.#context
     if (backend.inventory.unreachable === undefined) return
+    const gate = createGate(PROVED_AT_ONCE)
     const prove = async (userId: string, current: UserSandbox): Promise<void> => {
       try {
         if ((await current.sandbox.stat()).load.commands > 0) await this.#proved(userId, current)
@@ -217,25 +223,26 @@ export class UserSandboxes {
         if (!closing.aborted) log('a sandbox could not be proved again', { userId, error })
       }
     }
-    await Promise.all([...this.#live].map(([userId, current]) => prove(userId, current)))
+    await Promise.all([...this.#live].map(([userId, current]) => gate(() => prove(userId, current))))
   }
 
   /**
-   * One that no longer holds what it promises is stopped, with its commands. One whose proof could
-   * not be made again is proved later, since the cause may be a command in it, or a name server.
+   * One that no longer holds what it promises is stopped, with its commands. One that was taken over
+   * and cannot be proved is disconnected. One that cannot be proved again is proved later, since the
+   * cause may be a command in it, or a name server.
    */
   async #proved(userId: string, current: UserSandbox): Promise<ConnectedSandbox> {
     const { closing, log, prove } = this.#context
-    const { sandbox, profile, isProved } = current
+    const { sandbox, profile } = current
+    const isLive = (): boolean => this.#live.get(userId)?.sandbox.bootId === sandbox.bootId
     try {
-      await prove(sandbox, profile, isProved)
-      current.isProved = true
+      if (current.isAdmitted) await prove(sandbox, profile, true)
+      else await (current.admission ??= this.#connecting.admit(userId, current))
+      current.isAdmitted = true
     } catch (error) {
-      if (isUnsafe(error)) {
-        await this.#stopIf(userId, () => this.#live.get(userId)?.sandbox.bootId === sandbox.bootId)
-        throw error
-      }
-      if (!isProved) throw error
+      if (isUnsafe(error)) await this.#stopIf(userId, isLive)
+      else if (!current.isAdmitted && this.#live.get(userId) === current) await this.#disconnect(userId)
+      if (isUnsafe(error) || !current.isAdmitted) throw error
       if (!closing.aborted) log('a sandbox could not be proved again', { userId, error })
     }
     return sandbox

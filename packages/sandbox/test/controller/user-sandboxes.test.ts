@@ -152,13 +152,21 @@ describe('after another controller, where each sandbox has a proof of its own', 
     expect(asked).toEqual([false])
   }, 60_000)
 
-  test('no command runs before a proof that could be made', async () => {
+  test('one that cannot be proved is let go, and no command runs in it', async () => {
     await reattach()
     const failure = new SandboxError('timeout', 'The proof did not finish.')
     prove = () => Promise.reject(failure)
-    for (const _try of [1, 2]) await expect(userSandboxes.join('bob')).rejects.toBe(failure)
+    await expect(Promise.all([userSandboxes.join('bob'), userSandboxes.join('bob')])).rejects.toBe(failure)
+    expect(userSandboxes.isConnected('bob')).toBe(false)
+    expect(await states()).toEqual(['running'])
+    await expect(userSandboxes.join('bob')).rejects.toBe(failure)
     prove = async () => {}
     await userSandboxes.join('bob')
+    expect(userSandboxes.isConnected('bob')).toBe(true)
+  }, 60_000)
+
+  test('one that is unsafe is stopped', async () => {
+    await reattach()
     prove = () => Promise.reject(UNSAFE)
     await expect(userSandboxes.join('bob')).rejects.toBe(UNSAFE)
     expect(await states()).not.toContain('running')
