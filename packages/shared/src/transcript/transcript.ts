@@ -289,7 +289,8 @@ function endPrompt(transcript: Transcript, event: Named<'prompt_ended'>, meta: S
     at: meta.at,
   }
   // Removes live entries.
-  const settled = transcript.entries.slice(0, firstLiveOf(transcript.entries))
+  const live = firstLiveOf(transcript.entries)
+  const settled = live < transcript.entries.length ? transcript.entries.slice(0, live) : transcript.entries
   const entries = event.internal === 'store_failed' ? settled.map((entry) => lostCall(entry, meta)) : settled
   names.set(entries, namesOf(transcript.entries))
   return settle({ ...transcript, prompt: null, entries }, end)
@@ -450,12 +451,35 @@ function nameOf({ type, id }: Entry): string {
   return `${type} ${id}`
 }
 
+/** Lists made by the `foldTogether` that runs. */
+let unseen: WeakSet<readonly Entry[]> | undefined
+
+/**
+ * Runs folds of which only the last transcript is looked at: they change the list that the first
+ * one copies. Else a history of n entries costs n copies of up to n.
+ */
+export function foldTogether<T>(folds: () => T): T {
+  unseen = new WeakSet()
+  try {
+    return folds()
+  } finally {
+    unseen = undefined
+  }
+}
+
+function changeable(entries: readonly Entry[]): Entry[] {
+  if (unseen?.has(entries) === true) return entries as Entry[]
+  const copy = entries.slice()
+  unseen?.add(copy)
+  return copy
+}
+
 /** Put a settled entry after the settled ones and before live ones, replacing its live version. */
 function settle(transcript: Transcript, entry: Entry): Transcript {
   const { entries: before } = transcript
   const known = namesOf(before)
   const name = nameOf(entry)
-  const entries = known.has(name) ? before.filter((other) => nameOf(other) !== name) : before.slice()
+  const entries = known.has(name) ? before.filter((other) => nameOf(other) !== name) : changeable(before)
   entries.splice(firstLiveOf(entries), 0, entry)
   names.set(entries, known.add(name))
   return withAuthor({ ...transcript, entries }, entry)
@@ -511,9 +535,9 @@ function changeCall(transcript: Transcript, id: string, change: (call: CallEntry
 }
 
 function replaceAt(transcript: Transcript, at: number, entry: Entry): Transcript {
-  const entries = transcript.entries.slice()
-  entries[at] = entry
   const known = names.get(transcript.entries)
+  const entries = changeable(transcript.entries)
+  entries[at] = entry
   if (known !== undefined) names.set(entries, known.add(nameOf(entry)))
   return { ...transcript, entries }
 }

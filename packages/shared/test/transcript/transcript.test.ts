@@ -16,7 +16,7 @@ import { draftOf, draftText, endsDrafts } from '../../src/transcript/call-drafts
 import { makeMeta } from '../../src/chat/event-meta.ts'
 import { WITHOUT_WORDS } from '../../src/chat/images.ts'
 import type { CallEntry } from '../../src/transcript/entries.ts'
-import { emptyTranscript, foldTranscript, leavesHole } from '../../src/transcript/transcript.ts'
+import { emptyTranscript, foldTogether, foldTranscript, leavesHole } from '../../src/transcript/transcript.ts'
 import { call, callUpdate, draft, outcome, Recorder, session, text } from './scripts.ts'
 
 /**
@@ -256,6 +256,35 @@ describe('the fold', () => {
       }),
       { numRuns: 300 },
     )
+  })
+
+  test('folded together, events give the same screen, and leave the one before as it was', () => {
+    fc.assert(
+      fc.property(session, fc.nat(), (events, cut) => {
+        const at = cut % (events.length + 1)
+        const before = events.slice(0, at).reduce(foldTranscript, emptyTranscript())
+        const copy = structuredClone(before)
+        const after = foldTogether(() => events.slice(at).reduce(foldTranscript, before))
+        expect(after).toEqual(events.reduce(foldTranscript, emptyTranscript()))
+        expect(before).toEqual(copy)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('folded together, settled events share one list of entries', () => {
+    const recorder = new Recorder()
+    for (const promptId of ['one', 'two', 'three']) {
+      recorder.happened({ type: 'prompt_started' }, { promptId })
+      recorder.settled(text('user_message_chunk', `u_${promptId}`, 'hello', { promptId }))
+      recorder.happened({ type: 'prompt_ended', reason: 'completed', stopReason: 'end_turn' }, { promptId })
+    }
+    const lists = (): Set<unknown> => {
+      let transcript = emptyTranscript()
+      return new Set(recorder.events.map((event) => (transcript = foldTranscript(transcript, event)).entries))
+    }
+    expect(lists().size).toBeGreaterThan(2)
+    expect(foldTogether(lists).size).toBe(2)
   })
 
   test('an event that changes nothing returns the same object, and untouched entries keep their identity', () => {

@@ -7,6 +7,7 @@ import type { Mode } from '@sandlot/shared/chat/mode'
 import type { ClientFrame, ServerFrame, SessionSummary } from '@sandlot/shared/chat/frames'
 import {
   emptyTranscript,
+  foldTogether,
   foldTranscript,
   leavesHole,
   type Transcript,
@@ -103,8 +104,9 @@ export function applyFrames(
   frames: readonly ServerFrame[],
 ): { state: ChatState; commands: Command[] } {
   const commands: Command[] = []
-  let next = state
-  for (const frame of frames) next = applyFrame(next, frame, commands)
+  const next = foldTogether(() =>
+    frames.reduce((before, frame) => applyFrame(before, frame, commands), state),
+  )
   return { state: next === state ? state : settleOutbox(next), commands }
 }
 
