@@ -31,7 +31,7 @@ describe('approvals', () => {
     await ada.say('touch the other')
     const approval = ada.page.getByTestId('approval')
     await approval.waitFor()
-    await approval.getByRole('button', { name: 'More answers' }).click()
+    await approval.getByRole('button', { name: 'More options' }).click()
     await ada.page.getByRole('menuitem', { name: 'Deny and explain…' }).click()
     await approval.getByRole('textbox').fill('use another name')
     await approval.getByRole('textbox').press('Enter')
@@ -78,7 +78,7 @@ describe('approvals', () => {
     await ada.say('make a folder')
     await approval.waitFor()
     expect(await approval.getByTestId('approval-why').innerText()).toBe('mkdir one may change something.')
-    await approval.getByRole('button', { name: 'More answers' }).click()
+    await approval.getByRole('button', { name: 'More options' }).click()
     await ada.page.getByRole('menuitem', { name: /^always allow\s*commands that begin with mkdir$/i }).click()
     await ada.answers.filter({ hasText: 'Made one.' }).waitFor()
 

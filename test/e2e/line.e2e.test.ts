@@ -77,7 +77,7 @@ test('the second waits in line, Stop leaves it; the overview shows what runs and
   await ada.page.getByRole('button', { name: 'Stop', exact: true }).last().click()
   await bob.page.getByText('An administrator stopped this.').waitFor()
   // The place is Ada’s now.
-  await ada.page.getByText('Nothing runs.').waitFor()
+  await ada.page.getByText('Nothing is running.').waitFor()
   first.release()
   again.release()
   await context.close()

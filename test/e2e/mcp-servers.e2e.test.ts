@@ -82,7 +82,7 @@ test('servers are added, signed in to, used in a chat, and refused with a senten
 
   // A user's own server: not in this network, not under a name that is taken.
   await page.goto('/settings/servers')
-  await page.getByRole('list', { name: 'MCP servers of this Sandlot' }).getByText('Ready').waitFor()
+  await page.getByRole('list', { name: 'Deployment MCP servers' }).getByText('Ready').waitFor()
   await page.setViewportSize({ width: 390, height: 900 })
   await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' })
   const form = await add({ Name: 'calendar', Address: 'https://mcp.example.org/mcp' })

@@ -82,7 +82,7 @@ test('what one says, asks and allows, all see live; a lost share closes the chat
   await bob.answers.filter({ hasText: 'While you were away.' }).waitFor()
 
   await send(ada, 'DELETE', `${shares}/${watching.id}`)
-  await cleo.page.getByText('not shared with you').first().waitFor()
+  await cleo.page.getByText('no longer shared with you').first().waitFor()
   expect(await cleo.answers.count()).toBe(0)
   script(textAnswer('Only for two.'))
   await ada.say('and now')

@@ -15,12 +15,12 @@ function PageFailed() {
   return (
     <main className="flex h-full flex-col items-center justify-center gap-3 px-6 text-center">
       <LogoMark className="size-9" />
-      <h1 className="mt-2 text-lg font-semibold">This page could not be shown</h1>
+      <h1 className="mt-2 text-lg font-semibold">This page couldn’t be displayed</h1>
       <p role="alert" className="max-w-sm text-sm text-muted">
-        A part of it failed or could not be loaded. What you wrote is kept, and what runs goes on.
+        Something failed to load. Your drafts are kept, and your work keeps running.
       </p>
       <Button className="mt-2" onClick={() => location.reload()}>
-        Load it again
+        Reload
       </Button>
     </main>
   )

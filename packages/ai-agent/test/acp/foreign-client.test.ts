@@ -130,7 +130,11 @@ describe('for a client that is not ours', () => {
     }
     expect(translate(events)).toEqual([])
     expect(translate(events, { ...PLAIN, notices: true })).toEqual([
-      { sessionUpdate: 'notice', severity: 'info', title: 'Earlier messages were summarised to make room' },
+      {
+        sessionUpdate: 'notice',
+        severity: 'info',
+        title: 'Earlier messages were summarised to free up context',
+      },
       fallback,
     ])
     expect(translate(events, { ...PLAIN, notices: true, compaction: true })).toMatchObject([

@@ -36,7 +36,7 @@ test('128 go into a request, ours first, the same each time; one note names the 
   const notes = session.log
     .reduce(foldTranscript, emptyTranscript())
     .entries.flatMap((entry) => (entry.type === 'note' ? [noteWords(entry.event)] : []))
-  expect(notes).toEqual(['There are more tools than a request may have: some of jira, weather were left out'])
+  expect(notes).toEqual(['Too many tools for one request: some from jira, weather were left out'])
   registry = createRegistry()
   registry.register(...tools(20), ...tools(108, 'jira'))
   await ask(session, 'again')

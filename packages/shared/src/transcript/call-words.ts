@@ -70,27 +70,27 @@ const SHORT: Record<FailureReason, string> = {
 }
 
 const LONG: Record<FailureReason, string> = {
-  invalid_arguments: 'The arguments do not fit this tool. The model received the error.',
+  invalid_arguments: 'The arguments don’t match this tool. The model received the error.',
   unknown_tool: 'The model asked for a tool that does not exist.',
-  unavailable: 'This tool is not available at the moment.',
+  unavailable: 'This tool isn’t available right now.',
   denied: 'This was denied. Nothing ran.',
   cancelled: 'Stopped before it was finished.',
-  timeout: 'It ran longer than allowed.',
-  interrupted: 'Sandlot was stopped or the process was killed from outside while this ran.',
-  sandbox_unavailable: 'The sandbox could not be started, for the reason in its result.',
+  timeout: 'It hit its time limit.',
+  interrupted: 'Sandlot stopped, or the process was killed, while this ran.',
+  sandbox_unavailable: 'The sandbox couldn’t be started; the result says why.',
   sandbox_lost: 'The sandbox went away while this ran.',
-  out_of_memory: 'It needed more memory than the sandbox has and was ended.',
+  out_of_memory: 'It ran out of memory and was stopped.',
   disk_quota: 'The workspace is full.',
-  pids_exhausted: 'The sandbox is at its limit of processes.',
+  pids_exhausted: 'The sandbox has reached its process limit.',
   output_limit: 'It exceeded the output limit and was stopped.',
-  path_outside: 'The path leads out of the workspace.',
+  path_outside: 'The path is outside the workspace.',
   rate_limited: 'Too many calls in a short time.',
-  no_progress: 'The same call was made again and again without a change.',
-  unknown_effect: 'The connection was lost while it ran; whether it took effect is not known.',
-  needs_auth: 'The server behind this tool wants you to sign in first.',
-  invalid_output: 'The tool answered in a form that does not fit its own description.',
+  no_progress: 'The model repeated the same call without making progress.',
+  unknown_effect: 'The connection was lost while it ran. It may or may not have taken effect.',
+  needs_auth: 'Sign in to this tool’s server first.',
+  invalid_output: 'The tool’s result doesn’t match its own schema.',
   schema_too_slow:
-    'Checking this call against the schema of its server took too long. The server is not used until it is added again.',
+    'Checking this call against its server’s schema took too long. The server is disabled until it’s added again.',
   tool_error: 'The tool reported an error.',
 }
 
@@ -98,9 +98,9 @@ const LONG: Record<FailureReason, string> = {
 export function statusWord(call: CallEntry): string {
   switch (phaseOf(call)) {
     case 'queued':
-      return call.progress === undefined ? 'Waiting its turn' : 'Getting ready'
+      return call.progress === undefined ? 'Queued' : 'Getting ready'
     case 'waiting':
-      return call.approval?.question === undefined ? 'Needs approval' : 'Asks you'
+      return call.approval?.question === undefined ? 'Needs approval' : 'Needs an answer'
     case 'running':
       return 'Running'
     case 'done':
@@ -160,17 +160,17 @@ export function failureSentence(call: CallEntry, who = 'You'): string | undefine
 }
 
 const NOT_STARTED = {
-  cancelled: 'It was stopped before it began, so it had no effect.',
-  interrupted: 'Sandlot was stopped before this began, so it had no effect.',
+  cancelled: 'Stopped before it started, so nothing changed.',
+  interrupted: 'Sandlot stopped before this started, so nothing changed.',
 }
 const BACKGROUND: Partial<Record<FailureReason, string>> = {
-  sandbox_lost: 'It ended when its sandbox was stopped or restarted. Its exit code is not known.',
-  out_of_memory: 'It was ended in the background because the sandbox ran out of memory.',
-  disk_quota: 'It was ended in the background because the workspace is full.',
-  cancelled: 'It was stopped in the background.',
-  timeout: 'It was ended in the background because it ran longer than allowed.',
+  sandbox_lost: 'It ended when its sandbox stopped or restarted. Its exit code is unknown.',
+  out_of_memory: 'Stopped in the background: the sandbox ran out of memory.',
+  disk_quota: 'Stopped in the background: the workspace is full.',
+  cancelled: 'Stopped in the background.',
+  timeout: 'Stopped in the background: it hit its time limit.',
 }
-const BACKGROUND_ENDED = 'It was ended in the background from outside.'
+const BACKGROUND_ENDED = 'Killed in the background from outside.'
 
 /**
  * The answer to its question, in the labels of the buttons; undefined without question or answer.
@@ -197,7 +197,7 @@ function rejection(call: CallEntry, who = 'You'): { short: string; long: string 
     case 'expiry':
       return { short: 'Approval expired', long: 'Nobody answered in time. Nothing ran.' }
     case 'unattended':
-      return { short: 'Denied', long: 'It needed an approval that nobody could give. Nothing ran.' }
+      return { short: 'Denied', long: 'It needed an approval, and nobody could give one. Nothing ran.' }
     default:
       return undefined
   }

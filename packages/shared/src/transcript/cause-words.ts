@@ -4,7 +4,7 @@ import type { SandlotEvent } from '../chat/sandlot-event.ts'
 
 /** A line, without a full stop. */
 export const CAUSE_WORDS: Record<ErrorCause, string> = {
-  rate_limit: 'The provider limits requests',
+  rate_limit: 'The provider is limiting requests',
   quota: 'The provider’s quota is used up',
   auth: 'The provider refused the key',
   invalid_request: 'The provider refused the request',
@@ -16,14 +16,14 @@ export const CAUSE_WORDS: Record<ErrorCause, string> = {
   overloaded: 'The model is overloaded',
   server_error: 'The provider failed',
   provider_error: 'The provider failed',
-  timeout: 'The model did not answer in time',
-  stream_interrupted: 'The connection to the model broke off',
-  protocol: 'The provider’s answer could not be read',
-  malformed_tool_call: 'The model’s call could not be read',
-  tool_use_failed: 'The model’s call could not be read',
-  unreachable: 'The model cannot be reached',
+  timeout: 'The model didn’t answer in time',
+  stream_interrupted: 'The connection to the model was lost',
+  protocol: 'The provider’s answer couldn’t be read',
+  malformed_tool_call: 'The model’s tool call couldn’t be read',
+  tool_use_failed: 'The model’s tool call couldn’t be read',
+  unreachable: 'The model can’t be reached',
   failed_call: 'A call failed',
-  given_up: 'Sandlot was restarted too often while this ran',
+  given_up: 'Sandlot restarted too often while this ran',
   internal: 'Something went wrong in Sandlot',
 }
 
@@ -57,7 +57,7 @@ export function secondsLeft({ until, waitMs }: { until: number; waitMs: number }
 
 /** `seconds`: until the next request; 0: it has been sent. One line, without a full stop. */
 export function waitWords({ why, retry, of }: ModelWait, seconds: number): string {
-  const again = seconds > 0 ? `trying again in ${seconds} s` : 'trying again'
+  const again = seconds > 0 ? `retrying in ${seconds} s` : 'retrying'
   return `${CAUSE_WORDS[why]}; ${again}, ${retry} of ${of}`
 }
 
@@ -70,23 +70,23 @@ export type NoteEvent = Extract<
 /** Reasons for another model: the error classes after which the agent switches to the next one. */
 const BECAUSE: ReadonlyMap<string, string> = new Map([
   ['overloaded', 'the previous model was overloaded'],
-  ['rate_limit', 'the previous model took no more requests'],
+  ['rate_limit', 'the previous model was limiting requests'],
   ['quota', 'the previous model had no quota left'],
-  ['not_allowed', 'the chosen model is not for you any more'],
+  ['not_allowed', 'you no longer have access to the chosen model'],
 ])
 
 /** A line, without a full stop. */
 export function noteWords(event: NoteEvent): string {
   if (event.type === 'compacted') {
     return event.summary === ''
-      ? 'Older results were left out to make room'
-      : 'Earlier messages were summarised to make room'
+      ? 'Older results were dropped to free up context'
+      : 'Earlier messages were summarised to free up context'
   }
   if (event.type === 'history_mended')
-    return 'The provider refused the reasoning of earlier answers: the model goes on without it'
+    return 'The provider refused the reasoning of earlier answers. The model continues without it'
   if (event.type === 'window_learnt') return learntWords(event)
   if (event.type === 'tools_left_out')
-    return `There are more tools than a request may have: some of ${event.servers.join(', ')} were left out`
+    return `Too many tools for one request: some from ${event.servers.join(', ')} were left out`
   const because = event.why === undefined ? undefined : BECAUSE.get(event.why)
   return because === undefined
     ? `Answered by ${event.model} from here on`

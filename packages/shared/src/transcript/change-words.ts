@@ -13,7 +13,7 @@ export function linesOf(files: readonly FileChange[]): { added: number; removed:
 
 /** `3 files changed`, or created or removed, if that is true of all. */
 export function changedWords({ files, more, problem }: FilesChanged): string {
-  if (problem !== undefined) return 'Too many files in the workspace to say which ones changed'
+  if (problem !== undefined) return 'Too many files in the workspace to tell which ones changed'
   const kinds = new Set(files.map(({ kind }) => kind))
   const [only] = kinds
   const what = only !== undefined && kinds.size === 1 && more === 0 ? only : 'changed'

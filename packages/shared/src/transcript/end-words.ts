@@ -16,17 +16,17 @@ interface EndWords {
 
 export const END_WORDS: Record<Exclude<EndReason, 'completed'>, EndWords> = {
   cancelled: { title: 'You stopped this.', tone: 'calm', saidByText: true },
-  interrupted: { title: 'Interrupted', tone: 'calm', hint: 'Sandlot was stopped while this ran.' },
+  interrupted: { title: 'Interrupted', tone: 'calm', hint: 'Sandlot stopped while this ran.' },
   max_turns: {
-    title: 'Reached the limit of steps',
+    title: 'Step limit reached',
     tone: 'calm',
     hint: 'Say “go on” to continue.',
     saidByText: true,
   },
-  budget: { title: 'Stopped: the budget is used up', tone: 'calm' },
+  budget: { title: 'Stopped: budget used up', tone: 'calm' },
   loop: { title: 'Stopped: the model repeated itself', tone: 'calm' },
   length: {
-    title: 'The answer was cut off at the model’s limit',
+    title: 'The answer hit the model’s length limit',
     tone: 'calm',
     hint: 'Say “go on” to continue.',
   },

@@ -429,7 +429,7 @@ function foldLiveText(
 /** A call of a prompt whose log ends before its outcome. */
 function lostCall(entry: Entry, { promptId, at }: SandlotMeta): Entry {
   if (entry.type !== 'call' || entry.promptId !== promptId || isOver(entry)) return entry
-  const rawOutput = { forModel: 'Its result could not be saved.' }
+  const rawOutput = { forModel: 'Its result couldn’t be saved.' }
   return { ...entry, status: 'failed', reason: 'unknown_effect', rawOutput, endedAt: at }
 }
 

@@ -3,7 +3,7 @@ import { noteWords } from '../../src/transcript/cause-words.ts'
 
 test('notes say what happened, and why where that is known', () => {
   expect(noteWords({ type: 'compacted', summary: 'x', upTo: 1 })).toMatch(/^Earlier messages were summarised/)
-  expect(noteWords({ type: 'compacted', summary: '', upTo: 0 })).toMatch(/^Older results were left out/)
+  expect(noteWords({ type: 'compacted', summary: '', upTo: 0 })).toMatch(/^Older results were dropped/)
   for (const why of ['overloaded', 'rate_limit', 'quota'])
     expect(noteWords({ type: 'model_changed', model: 'm-2', why })).toMatch(/^Answered by m-2 because [^_]*$/)
   for (const why of [{}, { why: 'toString' }])

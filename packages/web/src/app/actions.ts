@@ -94,7 +94,7 @@ function useChatActions(frame: FrameActions): PaletteItem[] {
       },
     access !== 'watch' && {
       ...ofKey('focus-composer'),
-      label: 'Go to the field for messages',
+      label: 'Focus the message box',
       icon: ArrowDownToDot,
       run: frame.focusComposer,
     },
@@ -142,28 +142,28 @@ function useViewActions(frame: FrameActions): PaletteItem[] {
       ? []
       : PANELS.map(({ id, label, icon }) => ({
           id: `panel-${id}`,
-          label: `Open the workspace: ${label}`,
+          label: `Open workspace: ${label}`,
           icon,
           run: () => workspace.open(id),
         }))),
     !guest && {
       ...ofKey('toggle-workspace'),
-      label: 'Show or hide the workspace',
+      label: 'Toggle workspace',
       icon: PanelRight,
       run: workspace.toggle,
     },
     {
       ...ofKey('toggle-sidebar'),
-      label: 'Show or hide the list of chats',
+      label: 'Toggle sidebar',
       icon: PanelLeft,
       run: frame.toggleSidebar,
     },
     { id: 'theme-light', label: 'Theme: light', icon: Sun, run: () => setTheme('light') },
     { id: 'theme-dark', label: 'Theme: dark', icon: Moon, run: () => setTheme('dark') },
-    { id: 'theme-system', label: 'Theme: as the system', icon: Monitor, run: () => setTheme('system') },
+    { id: 'theme-system', label: 'Theme: system', icon: Monitor, run: () => setTheme('system') },
     {
       ...ofKey('pending'),
-      label: 'What waits for you in all chats',
+      label: 'Approvals waiting for you',
       icon: Inbox,
       run: () => setPending(true),
     },

@@ -111,8 +111,8 @@ function SignedInAlready(props: { me: Me; onSignedOut: () => void }) {
   const [, navigate] = useLocation()
   return (
     <AuthLayout
-      title="You are signed in already"
-      text={`This invitation makes a new account, and you are ${props.me.email}. Sign out to use it for another address.`}
+      title="You’re already signed in"
+      text={`This invitation creates a new account, and you’re signed in as ${props.me.email}. Sign out to use it for another address.`}
     >
       <div className="flex flex-col gap-2.5">
         <Button variant="primary" onClick={() => navigate('/', { replace: true })}>
@@ -128,7 +128,7 @@ function Unreachable(props: { message: string; onRetry: () => void }) {
   return (
     <main className="flex h-full flex-col items-center justify-center gap-3 px-6 text-center">
       <LogoMark className="size-9" />
-      <h1 className="mt-2 text-lg font-semibold">Sandlot cannot be reached</h1>
+      <h1 className="mt-2 text-lg font-semibold">Can’t reach Sandlot</h1>
       <p className="max-w-sm text-sm text-muted">{props.message}</p>
       <Button className="mt-2" onClick={props.onRetry}>
         Try again

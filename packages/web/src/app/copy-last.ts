@@ -6,12 +6,12 @@ import { showToast } from '../ui/toasts.tsx'
 type Entries = readonly Entry[] | undefined
 
 export function copyLastReply(entries: Entries): void {
-  void copy(answers(entries)[0], 'The last answer is copied.', 'There is no answer yet.')
+  void copy(answers(entries)[0], 'Last answer copied.', 'No answer yet.')
 }
 
 export function copyLastCode(entries: Entries): void {
   const code = answers(entries).flatMap((text) => codeBlocks(text).at(-1) ?? [])[0]
-  void copy(code, 'The last code block is copied.', 'No answer here has a code block.')
+  void copy(code, 'Last code block copied.', 'No code blocks in this chat.')
 }
 
 /** The last first. */
@@ -44,7 +44,7 @@ async function copy(text: string | undefined, done: string, nothing: string): Pr
     await writeClipboard(text)
   } catch (error) {
     console.warn('Nothing was copied.', error)
-    return showToast('The browser does not allow copying here.')
+    return showToast('Your browser doesn’t allow copying here.')
   }
   showToast(done)
 }

@@ -293,15 +293,15 @@ function ConnectionBanner() {
 function Words(props: { connection: ConnectionState; everOpen: boolean }) {
   const { connection } = props
   const now = useNow(connection.status === 'waiting')
-  if (connection.status === 'connecting') return <span>Connecting again…</span>
+  if (connection.status === 'connecting') return <span>Reconnecting…</span>
   if (connection.status === 'offline') {
-    return <span>You are offline. What runs goes on, and what you write is sent later.</span>
+    return (
+      <span>You’re offline. Running work continues, and your messages will be sent when you’re back.</span>
+    )
   }
   const seconds =
     connection.status === 'waiting' ? Math.max(1, Math.ceil((connection.retryAt - now) / 1000)) : 1
-  const lost = props.everOpen
-    ? 'Connection lost. What runs goes on; nothing is lost.'
-    : 'Sandlot cannot be reached.'
+  const lost = props.everOpen ? 'Connection lost. Your work keeps running.' : 'Can’t reach Sandlot.'
   return (
     <span>
       {lost} <span aria-hidden>Next try in {seconds} s.</span>

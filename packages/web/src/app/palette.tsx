@@ -48,7 +48,7 @@ export default function Palette(props: { frame: FrameActions; typed: string; onC
             <PaletteInput />
             <div className="min-h-0 flex-1 overflow-y-auto p-1.5">
               <Autocomplete.Empty className="px-2.5 py-6 text-center text-sm text-muted empty:hidden">
-                {groups.length === 0 && 'No chat and no action with these words.'}
+                {groups.length === 0 && 'No results.'}
               </Autocomplete.Empty>
               <Autocomplete.List>
                 {(group: PaletteGroup) => (

@@ -63,7 +63,7 @@ export function ProviderButtons(props: {
           </Button>
           {!ready && (
             <p id={`not-ready-${id}`} className="mt-1.5 text-xs text-muted">
-              {name} did not answer when it was last asked. Trying asks again.
+              {name} didn’t respond last time. You can try again.
             </p>
           )}
         </div>

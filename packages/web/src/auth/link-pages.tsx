@@ -40,10 +40,7 @@ export function SetupPage(props: { token: string; onSignedIn: () => Promise<void
     onChange: (event: { target: { value: string } }) => setForm({ ...form, [name]: event.target.value }),
   })
   return (
-    <AuthLayout
-      title="Set up Sandlot"
-      text="This first account is the administrator’s. It lives on this machine only."
-    >
+    <AuthLayout title="Set up Sandlot" text="Create the first account. It will be the administrator.">
       <form onSubmit={onSubmit} className="flex flex-col gap-4">
         {problem !== null && <Alert>{problem}</Alert>}
         {props.token === '' && (
@@ -52,7 +49,7 @@ export function SetupPage(props: { token: string; onSignedIn: () => Promise<void
             label="Setup token"
             autoComplete="off"
             spellCheck={false}
-            hint="It is in the link that Sandlot printed in its terminal when it started."
+            hint="Find it in the link that Sandlot printed when it started."
           />
         )}
         <Field {...field('name')} label="Your name" autoComplete="name" maxLength={100} />
@@ -69,7 +66,7 @@ export function SetupPage(props: { token: string; onSignedIn: () => Promise<void
 const AS: Record<InvitationOffer['role'], string> = {
   admin: 'an administrator',
   member: 'a member',
-  guest: 'a guest, who takes part in the chats that are shared with them',
+  guest: 'a guest who takes part in shared chats',
 }
 
 /** The link of an administrator, for a person who has no account yet. */
@@ -84,7 +81,7 @@ export function InvitationPage(props: { token: string; ways: SignInWays; onSigne
   }, [token])
   if (problem !== null)
     return (
-      <AuthLayout title="This invitation cannot be used" text={problem}>
+      <AuthLayout title="This invitation can’t be used" text={problem}>
         <ToSignIn />
       </AuthLayout>
     )
@@ -95,7 +92,7 @@ export function InvitationPage(props: { token: string; ways: SignInWays; onSigne
   return (
     <AuthLayout
       title={`${offer.createdBy} invites you`}
-      text={`You join as ${AS[offer.role]}. Until ${formatDate(offer.expiresAt)}.`}
+      text={`You’ll join as ${AS[offer.role]}. Valid until ${formatDate(offer.expiresAt)}.`}
     >
       {providers.length > 0 && <ProviderButtons providers={providers} invitation={token} />}
       {providers.length > 0 && byPassword && <Or />}
@@ -153,12 +150,15 @@ export function ResetPage(props: { token: string }) {
   })
   if (done)
     return (
-      <AuthLayout title="Your password is changed" text="You are signed out everywhere. Sign in with it now.">
+      <AuthLayout
+        title="Your password is changed"
+        text="You’ve been signed out everywhere. Sign in with your new password."
+      >
         <ToSignIn />
       </AuthLayout>
     )
   return (
-    <AuthLayout title="A new password" text="It holds at once; you are signed out everywhere.">
+    <AuthLayout title="A new password" text="It takes effect immediately and signs you out everywhere.">
       <form onSubmit={onSubmit} className="flex flex-col gap-4">
         {problem !== null && <Alert>{problem}</Alert>}
         <PasswordField

@@ -44,8 +44,8 @@ function SignInPage(props: { ways: SignInWays; onSignedIn: () => Promise<void> }
     case 'mailed':
       return (
         <AuthLayout
-          title="Look into your mail"
-          text={`If ${step.email} has an account here, a link to a new password is on its way. It works for a short time.`}
+          title="Check your e-mail"
+          text={`If ${step.email} has an account here, we’ve sent a link to reset its password. It expires soon.`}
         >
           <Button className="w-full" onClick={back}>
             Back to sign in
@@ -163,7 +163,7 @@ function useProviderProblem(): string | null {
       ({ message }) => setProblem(message),
       () =>
         // Kept for some minutes only.
-        setProblem('That sign-in did not work. Try again.'),
+        setProblem('Sign-in failed. Try again.'),
     )
   }, [])
   return problem
@@ -177,7 +177,7 @@ function Code(props: { onSignedIn: () => Promise<void>; onBack: () => void }) {
     await props.onSignedIn()
   })
   return (
-    <AuthLayout title="Your second step" text="The six digits that your authenticator app shows now.">
+    <AuthLayout title="Two-step sign-in" text="The six-digit code from your authenticator app.">
       <form ref={form} onSubmit={onSubmit} className="flex flex-col gap-4">
         {problem !== null && <Alert>{problem}</Alert>}
         <Field
@@ -190,7 +190,7 @@ function Code(props: { onSignedIn: () => Promise<void>; onBack: () => void }) {
           autoFocus
           maxLength={50}
           value={code}
-          hint="Without the app, one of your recovery codes."
+          hint="No app? Use a recovery code."
           onChange={(event) => setCode(event.target.value)}
         />
         <Button type="submit" variant="primary" disabled={busy} className="mt-1 h-10 pointer-coarse:h-11">
@@ -213,7 +213,7 @@ function Forgotten(props: {
     props.onMailed()
   })
   return (
-    <AuthLayout title="A new password" text="We send you a link by mail.">
+    <AuthLayout title="A new password" text="We’ll e-mail you a link.">
       <form onSubmit={onSubmit} className="flex flex-col gap-4">
         {problem !== null && <Alert>{problem}</Alert>}
         <Field

@@ -33,8 +33,8 @@ export function ChatMenu(props: { title: string; onShare: () => void; onRename: 
     <div ref={host}>
       <Menu.Root>
         <Menu.Trigger
-          aria-label="More about this chat"
-          title="More about this chat"
+          aria-label="Chat options"
+          title="Chat options"
           className="inline-flex size-8 items-center justify-center rounded-lg text-muted hover:bg-hover hover:text-ink data-popup-open:bg-hover max-md:size-11"
         >
           <Ellipsis className="size-4" aria-hidden />

@@ -76,7 +76,7 @@ export function ChatPage(props: { sessionId: string | null }) {
   const seesImages = (aboutModel(me, chosen.model) ?? me.model).images !== false
   const reading = useReadingOf(sessionId)
   const attachments = useAttachments(sessionId, {
-    images: seesImages ? null : `${chosen.model} does not see images; ask without them.`,
+    images: seesImages ? null : `${chosen.model} can’t read images. Send your message without them.`,
     files: filesRefusal(me.role, reading.owner),
   })
   const composer = useRef<ComposerHandle>(null)
@@ -124,7 +124,7 @@ export function ChatPage(props: { sessionId: string | null }) {
       await call('comment', { params: { id: session }, body: { commentId: newId('r'), text, mentions } })
     } catch (error) {
       composer.current?.giveBack(text)
-      chat.warn(session, `Your comment was not sent. ${messageOf(error)}`)
+      chat.warn(session, `Couldn’t send your comment. ${messageOf(error)}`)
     }
   }
   const send = (text: string) => {
@@ -226,7 +226,7 @@ export function ChatPage(props: { sessionId: string | null }) {
             stopping={stopping}
             onStop={() => chat.stopPrompt(sessionId)}
             // Only the owner's message may join a running prompt.
-            placeholder={owner !== null && busy ? 'Sent when what runs has ended…' : undefined}
+            placeholder={owner !== null && busy ? 'Sends when the current task ends…' : undefined}
             mode={
               owner !== null
                 ? null
@@ -344,14 +344,14 @@ function NoSuchSession({ unsharedBy }: { unsharedBy: Author | null }) {
     >
       <Icon className="size-7 text-faint" aria-hidden />
       <h1 className="text-lg font-semibold">
-        {unsharedBy === null ? 'There is no such chat' : 'This chat is not shared with you any more'}
+        {unsharedBy === null ? 'Chat not found' : 'This chat is no longer shared with you'}
       </h1>
       <p className="max-w-sm text-sm text-muted">
         {unsharedBy === null ? (
-          'It was deleted, or it belongs to somebody else.'
+          'It was deleted, or you don’t have access.'
         ) : (
           <>
-            <Revealed text={unsharedBy.name} /> has ended it, or it has expired or was deleted. Ask them if
+            <Revealed text={unsharedBy.name} /> stopped sharing it, or it expired or was deleted. Ask them if
             you still need it.
           </>
         )}
@@ -373,7 +373,7 @@ function Watching({ owner }: { owner: Author }) {
       >
         <Eye className="size-4 shrink-0 text-faint" aria-hidden />
         <span className="min-w-0 [overflow-wrap:anywhere]">
-          You are watching this chat of <Revealed text={owner.name} />, who can let you take part.
+          You’re watching this chat of <Revealed text={owner.name} />, who can let you take part.
         </span>
       </p>
     </div>
@@ -385,7 +385,7 @@ function InSandboxOf({ owner, ceiling }: { owner: Author; ceiling: Mode | null }
   return (
     <span
       data-testid="in-sandbox-of"
-      title={`What you ask runs in the sandbox of ${owner.name}, under their rules.`}
+      title={`Your messages run in ${owner.name}’s sandbox, under their rules.`}
       className="flex min-w-0 items-center gap-1.5"
     >
       <PersonMark {...owner} className="size-4.5 text-[0.5rem]" />
@@ -401,10 +401,10 @@ const ignoreFiles = () => undefined
 
 /** Why no other files than images can be attached; null where they can. */
 function filesRefusal(role: Me['role'], owner: Author | null): string | null {
-  if (role === 'guest') return 'As a guest you can attach images only: guests have no workspace.'
+  if (role === 'guest') return 'Guests can attach images only.'
   return owner === null
     ? null
-    : `Only images can be attached here: the files of this chat are in the workspace of ${owner.name}.`
+    : `Only images can be attached here: this chat’s files are in ${owner.name}’s workspace.`
 }
 
 function lastUserText(
@@ -460,7 +460,7 @@ function PortsCard({ sessionId }: { sessionId: string | null }) {
         <div className="flex items-center gap-2.5 border-b border-line py-1.5 pr-1.5 pl-4 text-sm">
           <Globe className="size-4 shrink-0 text-accent" aria-hidden />
           <p className="min-w-0 flex-1">
-            An app listens in your sandbox, on {fresh.length === 1 ? 'port' : 'ports'}{' '}
+            An app is running in your sandbox on {fresh.length === 1 ? 'port' : 'ports'}{' '}
             <span className="font-mono">{fresh.join(', ')}</span>
           </p>
           <Button

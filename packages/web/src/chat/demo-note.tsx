@@ -13,16 +13,15 @@ export function DemoExplanation() {
   return (
     <>
       <p>
-        No model is configured, so a built-in <strong className="font-semibold text-ink">demo model</strong>{' '}
-        answers. It follows a script; the tools it calls are real and run in your sandbox.
+        No model yet. The built-in <strong className="font-semibold text-ink">demo model</strong> follows a
+        script. The tools it calls are real and run in your sandbox.
       </p>
       {me.role === 'admin' ? (
         <>
           <p>
-            For a real one, add any OpenAI-compatible endpoint: a provider’s, or Ollama, vLLM or LM Studio of
-            your own. The variables <code className="text-ink">OPENAI_BASE_URL</code>,{' '}
-            <code className="text-ink">OPENAI_MODEL</code> and{' '}
-            <code className="text-ink">OPENAI_API_KEY</code> do the same at the next start.
+            Add any OpenAI-compatible endpoint: a provider’s, or your own Ollama, vLLM or LM Studio. Or set{' '}
+            <code className="text-ink">OPENAI_BASE_URL</code>, <code className="text-ink">OPENAI_MODEL</code>{' '}
+            and <code className="text-ink">OPENAI_API_KEY</code> and restart Sandlot.
           </p>
           <p>
             <Link
@@ -34,7 +33,7 @@ export function DemoExplanation() {
           </p>
         </>
       ) : (
-        <p>An administrator adds a real one under Settings, Models.</p>
+        <p>Ask your administrator to add a model.</p>
       )}
     </>
   )

@@ -22,7 +22,7 @@ const IDEAS: { icon: LucideIcon; title: string; text: string }[] = [
     // The demo model knows this sentence.
     text: 'Show me what you can do: a plan, files, a command that asks first, and a failure.',
   },
-  { icon: FolderSearch, title: 'Look around', text: 'What is in my workspace?' },
+  { icon: FolderSearch, title: 'What’s in my workspace', text: 'What is in my workspace?' },
   {
     icon: FileCode2,
     title: 'Write and run',
@@ -41,14 +41,13 @@ export function GuestHome() {
       <UsersRound className="size-7 text-faint" aria-hidden />
       <h1 className="mt-3 text-xl font-semibold tracking-tight">Welcome, {me.name.split(' ')[0]}</h1>
       <p className="mt-1.5 max-w-md text-base text-muted">
-        You are a guest here: you read, and take part in, the chats that people share with you. You have no
-        chats, files or agent of your own.
+        You’re a guest: you can read and join chats that people share with you.
       </p>
       <p className="mt-4 min-h-10 max-w-md text-sm text-muted" role="status">
         {shared !== null &&
           (shared.length === 0
-            ? 'Nothing is shared with you yet. Ask the person who invited you; it appears here by itself.'
-            : 'Choose a chat in the list.')}
+            ? 'Nothing is shared with you yet. Shared chats appear here automatically.'
+            : 'Choose a chat from the list.')}
       </p>
     </div>
   )
@@ -64,7 +63,7 @@ export function EmptyChat(props: { onIdea: (text: string) => void }) {
         <InProject />
         <h1 className="text-2xl font-semibold tracking-tight">What are we doing today, {firstName}?</h1>
         <p className="mt-1.5 text-base text-muted">
-          The agent works in a container of your own. Its files stay; nobody else sees them.
+          The agent works in your own container. Its files persist and are private to you.
         </p>
       </div>
       <ul className="grid gap-2 sm:grid-cols-2">
@@ -104,9 +103,9 @@ const ASK_AGAIN_MS = 15_000
 
 const WORDS = {
   building:
-    'More tools for sandboxes (numpy, pandas, matplotlib, ffmpeg and others) are being installed. A sandbox has them from its next start.',
+    'More sandbox tools (numpy, pandas, matplotlib, ffmpeg and others) are being installed. Sandboxes get them on their next start.',
   failed:
-    'More tools for sandboxes (numpy, pandas, matplotlib, ffmpeg and others) could not be installed. What there was still works.',
+    'More sandbox tools (numpy, pandas, matplotlib, ffmpeg and others) couldn’t be installed. Existing tools still work.',
 }
 
 function FullImageNote() {

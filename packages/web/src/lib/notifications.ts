@@ -32,7 +32,7 @@ export async function turnNotifications(wanted: 'on' | 'off'): Promise<void> {
   storage.set(KEY, wanted)
   if (wanted === 'on') {
     await Notification.requestPermission()
-    const sample = { body: 'Sandlot tells you like this.', tag: 'sample', onClick: () => undefined }
+    const sample = { body: 'Notifications will look like this.', tag: 'sample', onClick: () => undefined }
     if (notificationState() === 'on' && !notify('Notifications are on', sample))
       storage.set(KEY, 'impossible')
   }

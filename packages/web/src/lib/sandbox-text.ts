@@ -4,17 +4,17 @@ import type { SandboxView } from '@sandlot/shared/workspace/sandbox'
 export const STATE_WORDS: Record<SandboxView['state'], { title: string; about: string }> = {
   none: {
     title: 'Not made yet',
-    about: 'The first command of the agent, or your first terminal, makes it. That takes a few seconds.',
+    about: 'It’s created by the agent’s first command or your first terminal, in a few seconds.',
   },
   starting: {
     title: 'Starting…',
-    about: 'It is being made ready. The first time may take longer, when its image has to be prepared.',
+    about: 'It’s being prepared. The first time may take longer.',
   },
-  ready: { title: 'Running', about: 'Commands start at once.' },
-  resting: { title: 'Resting', about: 'Nothing runs in it, so it is paused. The next command wakes it.' },
+  ready: { title: 'Running', about: 'Commands start immediately.' },
+  resting: { title: 'Resting', about: 'Paused while idle. The next command wakes it.' },
   stopped: {
     title: 'Stopped',
-    about: 'The next command, or a terminal, starts it again. Your workspace is kept.',
+    about: 'The next command or terminal starts it again. Your workspace is kept.',
   },
 }
 
@@ -22,9 +22,9 @@ export const STATE_WORDS: Record<SandboxView['state'], { title: string; about: s
 export function stepWords({ step, about }: SandboxView['steps'][number], image: string): string {
   switch (step) {
     case 'line':
-      return 'No prepared one was free: waiting for a turn to start one'
+      return 'No prepared container was free: waiting to start one'
     case 'slot':
-      return `Your place in it: ${about}`
+      return `Your workspace: ${about}`
     case 'pool':
       return `A prepared container was free: ${about}`
     case 'container':
@@ -32,18 +32,18 @@ export function stepWords({ step, about }: SandboxView['steps'][number], image: 
     case 'hello':
       return `Its supervisor, sbxd, has answered: ${about}`
     case 'proof':
-      return 'Its walls were tried: they hold'
+      return 'Isolation checked'
     case 'network':
-      return 'Its way to the allowed hosts is open'
+      return 'Network to allowed hosts ready'
   }
 }
 
 export function networkWords({ mode, hosts, ask }: SandboxView['network']): string {
   const asks = ask ? ' The agent may ask you for more hosts.' : ''
-  if (mode === 'none') return 'It has no network at all.'
-  if (hosts.length === 0) return `It reaches no host on the network.${asks}`
-  if (hosts.includes('*')) return `It reaches every public host.${asks}`
-  return `It reaches ${listed(hosts)}, and nothing else.${asks}`
+  if (mode === 'none') return 'No network.'
+  if (hosts.length === 0) return `No network hosts allowed.${asks}`
+  if (hosts.includes('*')) return `All public hosts.${asks}`
+  return `Only ${listed(hosts)}.${asks}`
 }
 
 const MOST_HOSTS = 12

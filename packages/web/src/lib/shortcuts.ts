@@ -21,24 +21,24 @@ export type Shortcut =
 /** The action of each key, for people. `Mod` is Cmd on a Mac and Ctrl elsewhere. */
 const WORDS: Record<Shortcut, { keys: string; does: string }> = {
   stop: { keys: 'Esc', does: 'Stop the agent' },
-  allow: { keys: 'Ctrl+Alt+Enter', does: 'Bring the first call that waits into view, and allow it there' },
+  allow: { keys: 'Ctrl+Alt+Enter', does: 'Show the first waiting call, then allow it' },
   reject: {
     keys: 'Ctrl+Alt+Backspace',
-    does: 'Bring the first call that waits into view, and deny it there',
+    does: 'Show the first waiting call, then deny it',
   },
-  'allow-all': { keys: 'Ctrl+Alt+Shift+Enter', does: 'Allow all that wait, once' },
-  'reject-all': { keys: 'Ctrl+Alt+Shift+Backspace', does: 'Deny all that wait' },
-  pending: { keys: 'Mod+Shift+L', does: 'Show what waits for you in all chats' },
+  'allow-all': { keys: 'Ctrl+Alt+Shift+Enter', does: 'Allow all waiting calls once' },
+  'reject-all': { keys: 'Ctrl+Alt+Shift+Backspace', does: 'Deny all waiting calls' },
+  pending: { keys: 'Mod+Shift+L', does: 'Show approvals waiting for you' },
   'new-chat': { keys: 'Mod+Shift+O', does: 'New chat' },
   palette: { keys: 'Mod+K', does: 'Find a chat or an action' },
-  'focus-composer': { keys: 'Shift+Esc', does: 'Go to the field for messages' },
+  'focus-composer': { keys: 'Shift+Esc', does: 'Focus the message box' },
   'copy-reply': { keys: 'Mod+Shift+C', does: 'Copy the last answer' },
   'copy-code': { keys: 'Mod+Shift+;', does: 'Copy the last code block' },
-  'delete-chat': { keys: 'Mod+Shift+Backspace', does: 'Delete this chat; it can be taken back' },
-  'toggle-sidebar': { keys: 'Mod+Shift+S', does: 'Show or hide the list of chats' },
-  'toggle-workspace': { keys: 'Mod+Shift+E', does: 'Show or hide the workspace' },
+  'delete-chat': { keys: 'Mod+Shift+Backspace', does: 'Delete this chat (with undo)' },
+  'toggle-sidebar': { keys: 'Mod+Shift+S', does: 'Toggle sidebar' },
+  'toggle-workspace': { keys: 'Mod+Shift+E', does: 'Toggle workspace' },
   settings: { keys: 'Mod+.', does: 'Settings' },
-  shortcuts: { keys: 'Mod+/', does: 'These keys' },
+  shortcuts: { keys: 'Mod+/', does: 'Keyboard shortcuts' },
 }
 
 /** Keys that a person has chosen in place of ours. */
@@ -47,9 +47,9 @@ export type OwnKeys = Partial<Record<Shortcut, string>>
 /** Every key, those of the composer first. `shortcut`: it can be given other keys. */
 export function shortcutWords(own: OwnKeys): { keys: string; does: string; shortcut?: Shortcut }[] {
   return [
-    { keys: 'Enter', does: 'Send; while the agent works, add to it' },
-    { keys: 'Shift+Enter', does: 'Begin a new line' },
-    { keys: '↑', does: 'Bring back what you said last, in an empty field' },
+    { keys: 'Enter', does: 'Send, also while the agent works' },
+    { keys: 'Shift+Enter', does: 'New line' },
+    { keys: '↑', does: 'Edit your last message (empty field)' },
     ...SHORTCUTS.map((shortcut) => ({
       keys: keysOf(shortcut, own),
       does: WORDS[shortcut].does,

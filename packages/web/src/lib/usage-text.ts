@@ -63,7 +63,7 @@ export function spentRows(spent: Spent): (readonly [string, string])[] {
   return [
     ['Tokens in', of(spent.input, spent.cached, 'cached')],
     ['Tokens out', of(spent.output, spent.reasoning, 'reasoning')],
-    ['Answers of the model', spent.answers.toLocaleString('en')],
+    ['Model answers', spent.answers.toLocaleString('en')],
     ['Cost', unknown === undefined ? cost : `${cost}: ${unknown}`],
   ]
 }

@@ -50,7 +50,7 @@ export default function Diagram(props: { source: string }) {
             <Spinner /> Drawing the diagram…
           </>
         ) : (
-          `This diagram cannot be drawn: ${drawn.why.replace(/:$/, '.')}`
+          `Couldn’t draw this diagram: ${drawn.why.replace(/:$/, '.')}`
         )}
       </p>
       <pre
@@ -74,8 +74,8 @@ let turn: Promise<unknown> = Promise.resolve()
 let count = 0
 
 function draw(source: string, dark: boolean): Promise<string> {
-  if (source.length > MOST_CHARS) return Promise.reject(new Error('it is too large to draw here.'))
-  if (IMAGE_NODE.test(source)) return Promise.reject(new Error('it names an image to load.'))
+  if (source.length > MOST_CHARS) return Promise.reject(new Error('it’s too large.'))
+  if (IMAGE_NODE.test(source)) return Promise.reject(new Error('it loads an image.'))
   const drawing = turn.then(async () => {
     mermaid.initialize({
       startOnLoad: false,

@@ -45,7 +45,7 @@ export function WorkspaceImage(props: { path: string; alt: string }) {
   return (
     <span className={CHIP}>
       <FileX className="size-3.5 shrink-0" aria-hidden />
-      {name}: in a workspace that is not yours
+      {name}: in someone else’s workspace
     </span>
   )
 }
@@ -78,7 +78,7 @@ function OwnImage({ path, name }: { path: string; name: string }) {
     <span className={CHIP}>
       <FileX className="size-3.5 shrink-0" aria-hidden />
       {picture.state === 'missing' ? (
-        <span>{name}: not in your workspace any more</span>
+        <span>{name}: no longer in your workspace</span>
       ) : (
         <span>
           <WorkspaceLink path={path}>{name}</WorkspaceLink>

@@ -62,7 +62,7 @@ export async function call(name: ActionName, options: Sent = {}): Promise<unknow
     })
   } catch (error) {
     if (signal?.aborted === true) throw error
-    throw new ApiError('network', 'Sandlot cannot be reached. Check that it is running.', undefined, {
+    throw new ApiError('network', 'Can’t reach Sandlot. Check that it’s running.', undefined, {
       cause: error,
     })
   }

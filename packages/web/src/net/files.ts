@@ -36,14 +36,14 @@ export async function readText(path: string, signal: AbortSignal): Promise<ReadT
     await response.body?.cancel()
     throw new ApiError(
       'too_large',
-      `Texts of up to ${formatBytes(EDITED_BYTES)} are edited here. Ask the agent for larger ones.`,
+      `Files up to ${formatBytes(EDITED_BYTES)} can be edited here. Ask the agent to edit larger ones.`,
     )
   }
   const bytes = await response.arrayBuffer()
   try {
     return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes), etag }
   } catch (error) {
-    throw new ApiError('bad_request', 'This file is not UTF-8 text, so it is not edited here.', undefined, {
+    throw new ApiError('bad_request', 'This file isn’t UTF-8 text, so it can’t be edited here.', undefined, {
       cause: error,
     })
   }
@@ -59,7 +59,7 @@ export async function saveTextFile(path: string, text: string, etag: string | nu
     headers: etag === null ? {} : { 'if-match': etag },
     body: new Blob([text], { type: 'application/octet-stream' }),
   }).catch((error: unknown) => {
-    throw new ApiError('network', 'Sandlot cannot be reached. Your text is still here.', undefined, {
+    throw new ApiError('network', 'Can’t reach Sandlot. Your text is still here.', undefined, {
       cause: error,
     })
   })
@@ -122,7 +122,7 @@ function putPiece(
   signal: AbortSignal,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stopped = () => reject(new DOMException('The upload was stopped.', 'AbortError'))
+    const stopped = () => reject(new DOMException('Upload stopped.', 'AbortError'))
     if (signal.aborted) return stopped()
     const request = new XMLHttpRequest()
     const stop = () => request.abort()
@@ -135,7 +135,9 @@ function putPiece(
     })
     // Also of a file that cannot be read any more.
     request.addEventListener('error', () =>
-      reject(new ApiError('network', 'It could not be sent: the connection was lost, or it cannot be read.')),
+      reject(
+        new ApiError('network', 'Couldn’t upload it: the connection was lost, or the file can’t be read.'),
+      ),
     )
     request.addEventListener('abort', stopped)
     request.addEventListener('loadend', () => signal.removeEventListener('abort', stop))

@@ -61,6 +61,6 @@ export function errorOf(status: number, json: unknown): ApiError {
   }
   return new ApiError(
     status === 401 ? 'unauthenticated' : 'unexpected',
-    `The service answered ${status}. Something between it and this browser may be in the way.`,
+    `Unexpected response (${status}). A proxy may be in the way.`,
   )
 }

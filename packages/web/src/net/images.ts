@@ -37,7 +37,7 @@ export function uploadImage(
     request.addEventListener('error', () =>
       reject(new ApiError('network', 'The connection was lost. Try again.')),
     )
-    request.addEventListener('abort', () => reject(new DOMException('The upload was stopped.', 'AbortError')))
+    request.addEventListener('abort', () => reject(new DOMException('Upload stopped.', 'AbortError')))
     signal?.addEventListener('abort', () => request.abort(), { once: true })
     request.send(file)
   })
@@ -83,7 +83,7 @@ export function readAgain(images: readonly MessageImage[]): Promise<File[]> {
 
 async function fileAt(src: string, type: string, name: string): Promise<File> {
   const response = await fetch(src, { credentials: 'same-origin' })
-  if (!response.ok) throw new ApiError('unexpected', 'An image of the message could not be read again.')
+  if (!response.ok) throw new ApiError('unexpected', 'An image of this message couldn’t be read.')
   return new File([await response.blob()], name, { type })
 }
 

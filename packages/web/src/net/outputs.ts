@@ -37,7 +37,7 @@ async function fetchBytes(
     headers: { range },
     signal,
   })
-  if (!response.ok) throw new ApiError('unexpected', `The output could not be read (${response.status}).`)
+  if (!response.ok) throw new ApiError('unexpected', `Couldn’t load the output (${response.status}).`)
   // A service that ignores ranges answers 200 with everything.
   return { whole: response.status !== 206, bytes: new Uint8Array(await response.arrayBuffer()) }
 }

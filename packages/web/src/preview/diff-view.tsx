@@ -37,7 +37,7 @@ export const DiffView = memo(function DiffView(props: {
         role="group"
         aria-label={`Changes to ${props.path}`}
       >
-        {diff.hunks.length === 0 && <p className="px-3 py-1 font-sans text-faint">No change in the text.</p>}
+        {diff.hunks.length === 0 && <p className="px-3 py-1 font-sans text-faint">No text changes.</p>}
         {diff.hunks.map((hunk, index) => {
           const shown = hunk.slice(0, Math.max(0, left))
           left -= shown.length
@@ -55,7 +55,7 @@ export const DiffView = memo(function DiffView(props: {
         })}
         {lines > MAX_LINES && (
           <p className="px-3 py-1 font-sans text-faint">
-            {lines - MAX_LINES} more lines of changes are not shown.
+            {lines - MAX_LINES} more changed lines aren’t shown.
           </p>
         )}
       </div>
@@ -70,7 +70,7 @@ function FileLinks({ path, file }: { path: string; file: string }) {
       <button
         type="button"
         aria-label={`Open ${path}`}
-        title="Open it as it is now"
+        title="Open current version"
         onClick={() => openFile(file)}
         className={ACTION}
       >
@@ -80,7 +80,7 @@ function FileLinks({ path, file }: { path: string; file: string }) {
         href={fileUrl(file, { download: true })}
         download
         aria-label={`Download ${path}`}
-        title="Download it as it is now"
+        title="Download current version"
         className={ACTION}
       >
         <Download className="size-3.5" aria-hidden />

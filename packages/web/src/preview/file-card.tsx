@@ -83,7 +83,7 @@ export function FileCard(props: { path: string; flat?: boolean }) {
           </span>
           <span className="block truncate text-xs text-muted tabular-nums">
             {isMissing
-              ? 'Not in your workspace any more'
+              ? 'No longer in your workspace'
               : `${VIEWS[kind].label}${size === undefined ? '' : ` · ${formatBytes(size)}`}`}
           </span>
         </span>

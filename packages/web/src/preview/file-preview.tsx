@@ -64,12 +64,10 @@ export function FilePreview(props: {
         )}
         {file !== undefined && <Actions file={file} asSource={asSource} onSource={setAsSource} />}
       </div>
-      {seen.state === 'opening' && <Waiting>Opening the file…</Waiting>}
+      {seen.state === 'opening' && <Waiting>Loading…</Waiting>}
       {(seen.state === 'missing' || seen.state === 'unreadable') && (
         <div className="p-5">
-          <Alert>
-            {seen.state === 'missing' ? 'This file is not in your workspace any more.' : seen.why}
-          </Alert>
+          <Alert>{seen.state === 'missing' ? 'This file is no longer in your workspace.' : seen.why}</Alert>
         </div>
       )}
       {file !== undefined && <Shown file={file} asSource={asSource} />}
@@ -104,7 +102,7 @@ function Shown({ file, asSource }: { file: FileHead; asSource: boolean }) {
   return (
     <Boundary
       key={`${file.path} ${file.version} ${asSource}`}
-      fallback={<CannotShow>This file cannot be shown here. Download it to open it.</CannotShow>}
+      fallback={<CannotShow>Can’t preview this file. Download it instead.</CannotShow>}
     >
       <Suspense fallback={<Waiting>Opening the {label.toLowerCase()}…</Waiting>}>
         {asSource ? <TextView file={file} /> : <View file={file} />}

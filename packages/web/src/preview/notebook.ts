@@ -50,7 +50,7 @@ export interface Notebook {
 /** Throws `Error` with a sentence for the reader. */
 export function readNotebook(json: unknown): Notebook {
   const parsed = notebook.safeParse(json)
-  if (!parsed.success) throw new Error('This file is no notebook of format 4, so it is shown as text.')
+  if (!parsed.success) throw new Error('This isn’t a version 4 notebook, so it’s shown as text.')
   const { cells, metadata } = parsed.data
   return {
     language: metadata.language_info?.name ?? 'python',

@@ -66,7 +66,7 @@ export interface Pdf {
   ) => Promise<{ width: number; height: number }>
 }
 
-const TOO_LARGE = 'This PDF is too large to show here. Download it to open it.'
+const TOO_LARGE = 'This PDF is too large to preview. Download it instead.'
 
 export function openPdf(url: string, size: number): { pdf: Promise<Pdf>; close: () => void } {
   if (size > MOST_BYTES) return { pdf: Promise.reject(new PdfProblem(TOO_LARGE)), close: () => {} }
@@ -86,7 +86,7 @@ export function openPdf(url: string, size: number): { pdf: Promise<Pdf>; close: 
   const close = () => void task.destroy()
   const give = <T>(work: Promise<T>) => orGiveUp(work, close)
   task.onPassword = () => {
-    refuse.reject(new PdfProblem('This PDF asks for a password. Download it to open it.'))
+    refuse.reject(new PdfProblem('This PDF is password-protected. Download it instead.'))
     close()
   }
   const refuse = Promise.withResolvers<never>()

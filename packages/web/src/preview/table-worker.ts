@@ -56,7 +56,7 @@ async function open({ url, size, tabs }: Extract<TableAsk, { do: 'open' }>): Pro
   try {
     const whole = size <= MOST_BYTES
     const response = await fetch(url, { headers: { range: `bytes=0-${Math.min(size, MOST_BYTES) - 1}` } })
-    if (!response.ok) throw new Error(`The file could not be read (${response.status}).`)
+    if (!response.ok) throw new Error(`Couldn’t load the file (${response.status}).`)
     const { text, note } = decodeFile(new Uint8Array(await response.arrayBuffer()), !whole)
     const read = parseTable(text, { tabs, whole })
     if (read === null) return answer({ is: 'no table' })

@@ -14,16 +14,16 @@ const media = lazy(() => import('./views/media-view.tsx'))
 export const textView = lazy(() => import('./views/text-view.tsx'))
 
 export const VIEWS: Record<Kind, View> = {
-  image: { label: 'Picture', view: lazy(() => import('./views/image-view.tsx')) },
+  image: { label: 'Image', view: lazy(() => import('./views/image-view.tsx')) },
   pdf: { label: 'PDF', view: lazy(() => import('./views/pdf-view.tsx')) },
   table: { label: 'Table', view: lazy(() => import('./views/table-view.tsx')), source: true },
   markdown: { label: 'Markdown', view: lazy(() => import('./views/markdown-view.tsx')), source: true },
   notebook: { label: 'Notebook', view: lazy(() => import('./views/notebook-view.tsx')), source: true },
-  audio: { label: 'Sound', view: media },
-  video: { label: 'Film', view: media },
+  audio: { label: 'Audio', view: media },
+  video: { label: 'Video', view: media },
   json: { label: 'JSON', view: lazy(() => import('./views/json-view.tsx')), source: true },
-  patch: { label: 'Patch', view: lazy(() => import('./views/patch-view.tsx')), source: true },
-  page: { label: 'Page', view: lazy(() => import('./views/page-view.tsx')), source: true },
+  patch: { label: 'Diff', view: lazy(() => import('./views/patch-view.tsx')), source: true },
+  page: { label: 'HTML', view: lazy(() => import('./views/page-view.tsx')), source: true },
   code: { label: 'Code', view: textView },
   text: { label: 'Text', view: textView },
   bytes: { label: 'File', view: lazy(() => import('./views/bytes-view.tsx')) },

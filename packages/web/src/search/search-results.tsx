@@ -70,7 +70,7 @@ export function SearchResults(props: {
       />
       {nothing && (
         <p role="status" className="px-2.5 py-3 text-sm text-faint">
-          Nothing of that kind.
+          No results.
         </p>
       )}
       <SearchHits hits={found.items} onPick={props.onPick} />
@@ -124,9 +124,9 @@ const WHEN: Record<string, { word: string; days?: number }> = {
   [BETWEEN]: { word: 'Between…' },
 }
 const ARCHIVED: Record<string, string> = {
-  '': 'In the archive or not',
-  false: 'Not in the archive',
-  true: 'In the archive',
+  '': 'Archived or not',
+  false: 'Not archived',
+  true: 'Archived',
 }
 
 function isFiltering(said: SaidFilters): boolean {

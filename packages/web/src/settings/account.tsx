@@ -67,7 +67,7 @@ function NameForm() {
   const { busy, problem, onSubmit } = useSubmit(async () => {
     await call('changeName', { body: { name: name.trim() } })
     await renewMe()
-    showToast('Your name is changed.')
+    showToast('Name changed.')
   })
   const same = name.trim() === '' || name.trim() === me.name
   return (
@@ -76,7 +76,7 @@ function NameForm() {
       <div className="flex items-start gap-2">
         <Field
           label="Name"
-          hint="How the agent and the people of your chats know you."
+          hint="Shown to the agent and to people in your chats."
           className="min-w-0 flex-1"
           value={name}
           maxLength={MAX_NAME_CHARS}
@@ -110,7 +110,7 @@ export function Password() {
         </Button>
       )}
       <p role="status" className="text-sm text-muted empty:hidden">
-        {state === 'changed' && 'Your password is changed. You are signed out everywhere else.'}
+        {state === 'changed' && 'Password changed. You’ve been signed out everywhere else.'}
       </p>
     </Part>
   )
@@ -144,7 +144,7 @@ function PasswordForm(props: { email: string; onDone: () => void; onLeave: () =>
         label="New password"
         autoComplete="new-password"
         minLength={MIN_PASSWORD_CHARS}
-        hint={`At least ${MIN_PASSWORD_CHARS} characters. You are signed out everywhere else; API keys stay.`}
+        hint={`At least ${MIN_PASSWORD_CHARS} characters. You’ll be signed out everywhere else; API keys keep working.`}
       />
       <div className="flex justify-end gap-2">
         <Button onClick={props.onLeave}>Cancel</Button>

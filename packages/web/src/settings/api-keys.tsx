@@ -13,9 +13,9 @@ import { RevocableRow } from './revocable-row.tsx'
 import { useAttempt } from '../lib/use-attempt.ts'
 
 const SCOPE_WORDS: Record<KeyScope, string> = {
-  chat: 'Send messages, change chats and settings',
+  chat: 'Send messages; change chats and settings',
   read: 'Read chats, outputs and lists',
-  files: 'Files of your workspace, and uploads',
+  files: 'Workspace files and uploads',
   exec: 'Run commands directly',
   admin: 'Administration',
 }
@@ -68,7 +68,7 @@ export function ApiKeys() {
 function FreshKey({ apiKey }: { apiKey: string }) {
   return (
     <div role="status" className="rounded-lg border border-waiting-line bg-waiting-wash p-3">
-      <p className="text-sm font-medium">Copy this key now. It is not shown again.</p>
+      <p className="text-sm font-medium">Copy this key now. It won’t be shown again.</p>
       <div className="mt-2 flex items-center gap-2 rounded-md border border-line bg-raised py-1 pr-1 pl-3">
         <code data-testid="new-key" className="min-w-0 flex-1 text-xs [overflow-wrap:anywhere]">
           {apiKey}
@@ -138,7 +138,7 @@ function NewKey(props: {
           onChange={(event) => setName(event.target.value)}
         />
         <select
-          aria-label="How long it works"
+          aria-label="Expires"
           className={cn(INPUT, 'w-auto')}
           value={days}
           onChange={({ target }) => setDays(Number(target.value))}
@@ -166,7 +166,7 @@ function ScopeChoice(props: {
   const { me } = useChat()
   return (
     <fieldset>
-      <legend className="mb-1 text-xs text-muted">What it may do</legend>
+      <legend className="mb-1 text-xs text-muted">Permissions</legend>
       <div className="grid gap-x-4 gap-y-1 sm:grid-cols-2">
         {SCOPES.filter((scope) => scope !== 'admin' || me.role === 'admin').map((scope) => (
           <label key={scope} className="flex min-h-7 items-center gap-2.5 text-sm pointer-coarse:min-h-11">

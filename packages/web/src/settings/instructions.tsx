@@ -29,7 +29,7 @@ export function OwnInstructions(props: { isAdministrator: boolean }) {
       />
       {problem !== null && <Alert>{problem}</Alert>}
       {layers !== null && layers.operator !== '' && (
-        <Layer title="From whoever runs this Sandlot" text={layers.operator} />
+        <Layer title="From your administrator" text={layers.operator} />
       )}
       {/* Authors of instructions see them below, in their own section. */}
       {team !== '' && !props.isAdministrator && <Layer title="From your team" text={team} />}

@@ -161,7 +161,7 @@ export function Preview(props: { shown: RulePreview }) {
     <div role="status" className="rounded-lg border border-line bg-sunken px-3 py-2 text-sm text-muted">
       <p>
         {changedCount === 0
-          ? `Would have changed nothing in your last ${formatCount(looked, 'call')}.`
+          ? `Wouldn’t have changed any of your last ${formatCount(looked, 'call')}.`
           : `Would have changed ${formatCount(changedCount, 'call')} of your last ${looked.toLocaleString('en')}:`}
       </p>
       <ul className="mt-1 flex flex-col gap-1 empty:hidden">

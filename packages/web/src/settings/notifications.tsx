@@ -17,10 +17,10 @@ import { NotificationSwitch } from './preferences.tsx'
 import { useAttempt, useOnShow } from '../lib/use-attempt.ts'
 
 const KINDS: Record<NotificationKind, { title: string; text: string }> = {
-  approval: { title: 'A chat waits for you', text: 'For an approval or an answer.' },
-  ended: { title: 'An answer is there', text: 'What you asked for is done or has ended.' },
-  mentioned: { title: 'You are mentioned', text: 'In a comment of a shared chat.' },
-  shared: { title: 'A chat is shared with you', text: 'Or with a team of yours.' },
+  approval: { title: 'A chat needs you', text: 'An approval or an answer.' },
+  ended: { title: 'Answer ready', text: 'Your request finished or stopped.' },
+  mentioned: { title: 'You’re mentioned', text: 'In a comment in a shared chat.' },
+  shared: { title: 'A chat is shared with you', text: 'Or with one of your teams.' },
 }
 
 export function Notifications() {
@@ -88,7 +88,7 @@ function Test(props: { busy: boolean; attempt: ReturnType<typeof useAttempt>['at
         disabled={busy}
         onClick={() => void attempt(async () => setTested(await call('testNotifications')))}
       >
-        Send a test
+        Send test
       </Button>
       <p role="status" className="min-w-0 flex-1 basis-56 text-sm text-muted">
         {tested !== null && testWords(tested)}
@@ -107,7 +107,7 @@ function SoundSwitch() {
         checked={isSoundOn}
         onChange={({ target }) => turnSound(target.checked)}
       />
-      A short sound when a chat needs you or is done
+      Play a sound when a chat needs you or finishes
     </label>
   )
 }
@@ -118,8 +118,8 @@ function ThisBrowser(props: { state: PushState | null; busy: boolean; onTurn: (o
     return (
       <p className="text-sm text-muted">
         {state === 'blocked'
-          ? 'Your browser blocks pushes of this page. Allow notifications in what it shows beside the address, then reload.'
-          : 'This browser takes no pushes here: they need an address with https, and on an iPhone or iPad Sandlot on the home screen.'}
+          ? 'Your browser blocks notifications from this page. Allow them next to the address bar, then reload.'
+          : 'Push isn’t available here. It needs https and, on iPhone and iPad, Sandlot on the home screen.'}
       </p>
     )
   return (
@@ -131,7 +131,7 @@ function ThisBrowser(props: { state: PushState | null; busy: boolean; onTurn: (o
         disabled={state === null || props.busy}
         onChange={(event) => props.onTurn(event.target.checked)}
       />
-      Push to this browser
+      Push notifications in this browser
     </label>
   )
 }
@@ -191,9 +191,9 @@ function Choices(props: {
 function waysWords({ browsers, mail }: NotificationSettings): string {
   const pushes =
     browsers === 0
-      ? 'No browser of yours takes pushes yet.'
-      : `Pushes go to ${formatCount(browsers, 'browser')} of yours.`
-  return mail ? pushes : `${pushes} This Sandlot sends no e-mail; whoever runs it can set that up.`
+      ? 'Push isn’t enabled in any of your browsers.'
+      : `Push is enabled in ${formatCount(browsers, 'browser')}.`
+  return mail ? pushes : `${pushes} E-mail isn’t set up; ask your administrator.`
 }
 
 function testWords({ push, mail }: NotificationTest): string {
@@ -201,7 +201,7 @@ function testWords({ push, mail }: NotificationTest): string {
     push.sent === 0 ? 'No push was sent.' : `Sent to ${formatCount(push.sent, 'browser')}.`,
     ...push.problems,
   ]
-  if (mail?.sent === true) words.push('An e-mail is on its way.')
-  else if (mail !== null) words.push(`No e-mail was sent: ${mail.problem ?? 'it failed.'}`)
+  if (mail?.sent === true) words.push('E-mail sent.')
+  else if (mail !== null) words.push(`Couldn’t send e-mail: ${mail.problem ?? 'it failed.'}`)
   return words.join(' ')
 }

@@ -47,15 +47,14 @@ export function NotificationSwitch() {
   if (state === 'impossible') {
     return (
       <p className="text-sm text-muted">
-        This browser shows none here. They need a computer’s browser, and an address with https or this
-        machine’s own.
+        Not available in this browser. They need a desktop browser and https.
       </p>
     )
   }
   if (state === 'blocked') {
     return (
       <p className="text-sm text-muted">
-        Your browser blocks them for this page. Allow them in what it shows beside the address, then reload.
+        Your browser blocks notifications from this page. Allow them next to the address bar, then reload.
       </p>
     )
   }
@@ -67,7 +66,7 @@ export function NotificationSwitch() {
         checked={state === 'on'}
         onChange={(event) => void turnNotifications(event.target.checked ? 'on' : 'off')}
       />
-      When a chat needs you or is done and you look elsewhere
+      When a chat needs you or finishes while you’re elsewhere
     </label>
   )
 }

@@ -40,7 +40,7 @@ export function Rules() {
       {problem !== null && <Alert>{problem}</Alert>}
       {list !== null && list.rules.length === 0 && (
         <p className="text-sm text-muted">
-          None yet. What you answer with “Always” is listed here, and can be taken back.
+          No rules yet. Approvals you answer with “Always” appear here, and can be revoked.
         </p>
       )}
       {list !== null && list.rules.length > 0 && (
@@ -63,7 +63,7 @@ export function Rules() {
       {list !== null && list.deployment.length > 0 && (
         <details className="rounded-lg border border-line text-sm">
           <summary className="cursor-pointer px-3 py-2 text-muted pointer-coarse:py-3">
-            Rules of this Sandlot, for everybody ({list.deployment.length})
+            Deployment rules, for everyone ({list.deployment.length})
           </summary>
           <ul className="divide-y divide-line border-t border-line">
             {list.deployment.map((rule) => (

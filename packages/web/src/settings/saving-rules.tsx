@@ -19,15 +19,15 @@ export function SavingRules(props: { known: number; onAdded: () => void }) {
   useEffect(() => {
     call('listAsked').then(setReport, (error: unknown) => setProblem(messageOf(error)))
   }, [known])
-  if (problem !== null) return <Alert>How often you were asked could not be read. {problem}</Alert>
-  if (report === null) return <p className="text-sm text-muted">Counting how often you were asked…</p>
+  if (problem !== null) return <Alert>Couldn’t load your approvals. {problem}</Alert>
+  if (report === null) return <p className="text-sm text-muted">Loading…</p>
   const { days, asked, saving } = report
   return (
-    <section data-testid="saving-rules" aria-label="What rules would save" className="flex flex-col gap-2">
+    <section data-testid="saving-rules" aria-label="Suggested rules" className="flex flex-col gap-2">
       <p className="text-sm text-muted">
         In the last {days} days you were asked{' '}
         {asked === 0 ? 'nothing' : asked === 1 ? 'once' : `${asked.toLocaleString('en')} times`}.
-        {saving.length > 0 && ' These rules would have answered for you, as you did:'}
+        {saving.length > 0 && ' These rules would have given the same answers:'}
       </p>
       {saving.length > 0 && (
         <ul className="divide-y divide-line rounded-lg border border-line">
@@ -77,7 +77,7 @@ function SavingRule(props: { match: RuleMatch; times: number; title: string; onA
             size="sm"
             variant="primary"
             disabled={busy}
-            aria-label={`Make this rule: allow ${words}`}
+            aria-label={`Add rule: allow ${words}`}
             onClick={() =>
               void attempt(async () => {
                 await call('addRule', { body: rule })
@@ -85,7 +85,7 @@ function SavingRule(props: { match: RuleMatch; times: number; title: string; onA
               })
             }
           >
-            Make this rule
+            Add rule
           </Button>
         )}
       </div>

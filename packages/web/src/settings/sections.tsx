@@ -100,7 +100,7 @@ const OF_PERSON: Group = {
       id: 'data',
       title: 'Your data',
       icon: FolderDown,
-      text: 'All that Sandlot keeps of you.',
+      text: 'Everything Sandlot stores about you.',
       divided: true,
       children: <OwnData />,
     },
@@ -114,7 +114,7 @@ const OF_AGENT: Group = {
       id: 'usage',
       title: 'My usage',
       icon: Gauge,
-      text: 'What your messages have used up.',
+      text: 'Your usage.',
       divided: true,
       children: <OwnUsage />,
     },
@@ -129,7 +129,7 @@ const OF_AGENT: Group = {
       id: 'rules',
       title: 'Approval rules',
       icon: ListChecks,
-      text: 'What may run without asking, in all your chats.',
+      text: 'What can run without asking, in all your chats.',
       children: <Rules />,
     },
     {
@@ -164,7 +164,7 @@ const ADMINISTRATION: Group = {
       id: 'overview',
       title: 'Overview',
       icon: Activity,
-      text: 'How this Sandlot is now. It renews itself.',
+      text: 'Live status.',
       divided: true,
       children: <OverviewSection />,
     },
@@ -172,7 +172,7 @@ const ADMINISTRATION: Group = {
       id: 'costs',
       title: 'Usage and costs',
       icon: ChartColumn,
-      text: 'What everybody has used up.',
+      text: 'Usage by everyone.',
       divided: true,
       children: <Costs />,
     },
@@ -180,7 +180,7 @@ const ADMINISTRATION: Group = {
       id: 'models',
       title: 'Models',
       icon: Bot,
-      text: 'What the agent thinks with.',
+      text: 'Models the agent uses.',
       divided: true,
       children: <ModelsSection />,
     },
@@ -188,7 +188,7 @@ const ADMINISTRATION: Group = {
       id: 'mcp',
       title: 'MCP servers',
       icon: Plug,
-      text: 'More tools for everybody’s agents.',
+      text: 'More tools for everyone’s agents.',
       divided: true,
       children: <Servers of="deployment" />,
     },
@@ -196,21 +196,21 @@ const ADMINISTRATION: Group = {
       id: 'people',
       title: 'People',
       icon: UsersRound,
-      text: 'Who may sign in.',
+      text: 'People with access.',
       children: (itemId) => <People personId={itemId} />,
     },
     {
       id: 'teams',
       title: 'Teams',
       icon: Boxes,
-      text: 'What groups of people may use.',
+      text: 'Access by team.',
       children: (itemId) => <Teams teamId={itemId} />,
     },
     {
       id: 'tools',
       title: 'Tools',
       icon: Wrench,
-      text: 'How often the agent used each, and how that went.',
+      text: 'Tool usage and results.',
       children: <ToolsSection />,
     },
     {
@@ -246,14 +246,14 @@ const ADMINISTRATION: Group = {
       id: 'retention',
       title: 'Retention',
       icon: Hourglass,
-      text: 'How long things are kept.',
+      text: 'How long data is kept.',
       children: <Retention />,
     },
     {
       id: 'backups',
       title: 'Backups',
       icon: Archive,
-      text: 'How they went, and the way back.',
+      text: 'Backup history and restore.',
       divided: true,
       children: <BackupsSection />,
     },
@@ -283,13 +283,13 @@ function Instructions() {
   const { me } = useChat()
   return (
     <>
-      <Part title="Instructions" heading="Yours" text="Followed in all your chats.">
+      <Part title="Instructions" heading="Yours" text="Applied in all your chats.">
         <OwnInstructions isAdministrator={me.role === 'admin'} />
       </Part>
       {me.role === 'admin' && (
         <Part
           title="Team instructions"
-          text="Followed in everybody’s chats, before their own. You see this as an administrator."
+          text="Applied in everyone’s chats, before their own. Only administrators see this."
         >
           <TeamInstructions />
         </Part>

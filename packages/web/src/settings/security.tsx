@@ -68,7 +68,10 @@ function SignIns() {
     })
   useOnShow(() => void attempt(reload))
   return (
-    <Part title="Where you are signed in" text="End what you do not know, then change your password.">
+    <Part
+      title="Where you are signed in"
+      text="Sign out anything you don’t recognise, then change your password."
+    >
       {problem !== null && <Alert>{problem}</Alert>}
       {signIns.length > 0 && (
         <ul aria-label="Your sign-ins" className="divide-y divide-line rounded-lg border border-line">
@@ -79,7 +82,7 @@ function SignIns() {
       )}
       {signIns.filter(({ current }) => !current).length > 1 && (
         <Button size="sm" className="self-start" disabled={busy} onClick={() => end()}>
-          End all others
+          Sign out everywhere else
         </Button>
       )}
     </Part>
@@ -121,8 +124,8 @@ function SignInLine(props: { signIn: SignInEntry; busy: boolean; onEnd: () => vo
       name={device}
       title={title}
       detail={detail}
-      act="End this one"
-      label={`End this one: ${device}`}
+      act="Sign out"
+      label={`Sign out: ${device}`}
       busy={props.busy}
       onAct={props.onEnd}
     />
@@ -140,7 +143,7 @@ function Providers(props: {
   const linked = new Set(account.providers.map(({ id }) => id))
   const open = ways.providers.filter(({ id }) => !linked.has(id))
   return (
-    <Part title="Providers" text="Accounts elsewhere that you can sign in with.">
+    <Part title="Providers" text="Other accounts you can sign in with.">
       {account.providers.length > 0 && (
         <ul aria-label="Linked providers" className="divide-y divide-line rounded-lg border border-line">
           {account.providers.map(({ id, name, linkedAt }) => (
@@ -195,7 +198,7 @@ function LinkForm(props: { id: string; name: string; withPassword: boolean; onLe
       className="flex flex-col gap-4 rounded-lg border border-line p-3"
     >
       {problem !== null && <Alert>{problem}</Alert>}
-      <p className="text-sm text-muted">You go to {props.name} now, and come back here.</p>
+      <p className="text-sm text-muted">You’ll go to {props.name} now, then return here.</p>
       {props.withPassword && (
         <>
           <PasswordOwner email={me.email} />
@@ -226,14 +229,9 @@ function SecondFactor(props: { account: AccountWays; onChanged: () => Promise<vo
   const [step, setStep] = useState<Step>({ at: 'rest' })
   const rest = () => setStep({ at: 'rest' })
   return (
-    <Part
-      title="Two-step sign-in"
-      text="Besides your password, a code of an authenticator app on your phone."
-    >
+    <Part title="Two-step sign-in" text="A code from an authenticator app, in addition to your password.">
       {!password ? (
-        <p className="text-sm text-muted">
-          You sign in through a provider. A second step is set up there, not here.
-        </p>
+        <p className="text-sm text-muted">You sign in through a provider. Set up two-step sign-in there.</p>
       ) : step.at === 'password' ? (
         <PasswordStep
           on={secondFactor}
@@ -319,7 +317,7 @@ function PasswordStep(props: {
           required
           maxLength={50}
           value={code}
-          hint="From your authenticator app, or one of your recovery codes."
+          hint="From your authenticator app, or a recovery code."
           onChange={(event) => setCode(event.target.value)}
         />
       )}
@@ -348,9 +346,9 @@ function ScanStep(props: { made: NewSecondFactor; onDone: () => Promise<void>; o
           <QrCode text={uri} label="QR code for your authenticator app" />
         </div>
         <div className="flex min-w-0 flex-1 basis-56 flex-col gap-4">
-          <p className="text-sm">Scan this with your authenticator app, then type the code that it shows.</p>
+          <p className="text-sm">Scan this with your authenticator app, then enter the code it shows.</p>
           <div>
-            <p className="text-xs text-muted">No camera? Type this into the app:</p>
+            <p className="text-xs text-muted">Can’t scan? Enter this in the app:</p>
             <div className="mt-1 flex items-center gap-1">
               <code className="min-w-0 text-xs [overflow-wrap:anywhere]">
                 {secret.replaceAll(/(.{4})(?=.)/g, '$1 ')}
@@ -393,7 +391,7 @@ function QrCode(props: { text: string; label: string }) {
       (error: unknown) => setProblem(messageOf(error)),
     )
   }, [text])
-  if (problem !== null) return <p className="text-xs text-black">The code cannot be drawn: {problem}</p>
+  if (problem !== null) return <p className="text-xs text-black">Couldn’t draw the code: {problem}</p>
   const dots = rows.flatMap((row, y) => row.flatMap((dark, x) => (dark ? [`M${x} ${y}h1v1h-1z`] : [])))
   return (
     <svg
@@ -413,10 +411,10 @@ function CodesStep(props: { codes: readonly string[]; onDone: () => void }) {
   return (
     <div role="status" className="rounded-lg border border-waiting-line bg-waiting-wash p-3">
       <p className="text-sm font-medium">
-        It is on. Keep these recovery codes now; they are not shown again.
+        It’s on. Save these recovery codes now; they won’t be shown again.
       </p>
       <p className="mt-1 text-sm text-muted">
-        Without your phone, each lets you sign in once. A password manager is a good place.
+        Each works once if you lose your phone. Store them in a password manager.
       </p>
       <ul
         aria-label="Recovery codes"
@@ -433,7 +431,7 @@ function CodesStep(props: { codes: readonly string[]; onDone: () => void }) {
         </Button>
         <span className="flex-1" />
         <Button size="sm" variant="primary" onClick={props.onDone}>
-          I have kept them
+          I’ve saved them
         </Button>
       </div>
     </div>

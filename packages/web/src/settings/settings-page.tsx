@@ -192,12 +192,12 @@ function Unknown(props: { wide: boolean }) {
         icon: CircleUser,
         children: (
           <p className="text-sm text-muted">
-            There is no such section
+            Page not found
             {me.role === 'admin'
               ? '.'
               : me.role === 'guest'
-                ? ', or it is not for guests.'
-                : ', or it is for administrators only.'}
+                ? ', or guests don’t have access.'
+                : ', or it’s for administrators only.'}
           </p>
         ),
       }}

@@ -45,9 +45,7 @@ export function ShortcutChoices() {
   const { asked, ask, problem, onKeyDown } = useKeyChoice()
   return (
     <>
-      <p className="text-sm text-muted">
-        Press keys to choose others for them, with Ctrl or Cmd. They hold in this browser.
-      </p>
+      <p className="text-sm text-muted">Click a shortcut to change it. Saved in this browser.</p>
       <p role="status" className="text-sm text-failed empty:hidden">
         {problem}
       </p>
@@ -57,7 +55,7 @@ export function ShortcutChoices() {
             <span className="min-w-0 flex-1 text-muted">{does}</span>
             {shortcut !== undefined && own[shortcut] !== undefined && (
               <IconButton
-                label={`Usual keys: ${does}`}
+                label={`Reset: ${does}`}
                 onClick={() => chooseKeys(shortcut, undefined)}
                 className="size-7"
               >
@@ -109,7 +107,7 @@ function useKeyChoice() {
     if (keys === undefined) return
     const other = doneBy(keys, own)
     if (other !== undefined && other !== asked)
-      return setProblem(`${keyNames(keys).join(' ')} is taken: ${doesWhat(other)}.`)
+      return setProblem(`${keyNames(keys).join(' ')} is already used: ${doesWhat(other)}.`)
     chooseKeys(asked, keys)
     ask(null)
   }

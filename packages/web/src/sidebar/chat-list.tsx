@@ -245,7 +245,7 @@ function Chosen(props: { chosen: ReadonlySet<string>; onDelete: (sessionIds: rea
   return (
     <div
       role="group"
-      aria-label="The chosen chats"
+      aria-label="Selected chats"
       className="sticky top-0 z-10 flex flex-wrap items-center gap-1 rounded-lg border border-line bg-raised p-1.5 shadow-1"
     >
       <span role="status" className="min-w-0 flex-1 px-1 text-xs text-muted">
@@ -258,7 +258,7 @@ function Chosen(props: { chosen: ReadonlySet<string>; onDelete: (sessionIds: rea
         size="sm"
         variant="danger"
         disabled={none || others}
-        title={others ? 'Some are chats of others' : undefined}
+        title={others ? 'Some belong to other people' : undefined}
         onClick={() => done(props.onDelete(sessionIds))}
       >
         Delete
@@ -294,7 +294,7 @@ function ArchiveList(props: { onBack: () => void; item: (summary: SessionSummary
       {found.state === 'failed' && <Alert>{found.problem}</Alert>}
       {found.state === 'found' && shown.length === 0 && (
         <p className="px-2.5 py-3 text-sm text-faint">
-          Nothing is archived. What you archive leaves the list and is still found by the search.
+          No archived chats. Archived chats leave the list but stay searchable.
         </p>
       )}
       <ul className="flex flex-col gap-px">{shown.map(props.item)}</ul>
@@ -364,7 +364,7 @@ function ProjectGroup(props: {
           remove()
         }}
       >
-        {`“${project.name}” and its instructions are removed. Its chats and files stay.`}
+        {`Removes “${project.name}” and its instructions. Chats and files are kept.`}
       </ConfirmDialog>
     </section>
   )
@@ -415,7 +415,7 @@ function ProjectMenu(props: {
   return (
     <Menu.Root>
       <Menu.Trigger
-        aria-label={`More about the project ${project.name}`}
+        aria-label={`Options for project ${project.name}`}
         className="mr-1 inline-flex size-7 items-center justify-center rounded-md text-faint hover:bg-hover hover:text-ink pointer-coarse:size-11"
       >
         <Ellipsis className="size-4" aria-hidden />

@@ -34,7 +34,7 @@ export function ProjectDialog(props: {
   const set = (change: Partial<NewProject>) => setValues({ ...values, ...change })
   const { busy, problem, onSubmit } = useSubmit(async () => {
     const checked = newProject.safeParse(values)
-    if (!checked.success) throw new Error(checked.error.issues[0]?.message ?? 'This cannot be kept.')
+    if (!checked.success) throw new Error(checked.error.issues[0]?.message ?? 'Can’t save this.')
     const body = checked.data
     const stored = await (project === null
       ? call('addProject', { body })
@@ -92,7 +92,7 @@ function ProjectFields({ values, onChange }: FieldsProps) {
       />
       <Field
         label="Folder in your workspace"
-        hint="Chats of this project work there. Left empty: the workspace itself."
+        hint="Where this project’s chats work. Leave empty for the whole workspace."
         placeholder="projects/garden"
         value={values.folder}
         maxLength={300}
@@ -107,7 +107,7 @@ function ProjectFields({ values, onChange }: FieldsProps) {
             rows={5}
             value={values.instructions}
             maxLength={MAX_INSTRUCTION_BYTES}
-            placeholder="What the agent keeps to in these chats, after your own instructions."
+            placeholder="Applied in these chats, after your own instructions."
             onChange={({ target }) => onChange({ instructions: target.value })}
             className={`${INPUT} h-auto resize-y py-2`}
           />
@@ -124,10 +124,10 @@ function NewChats({ values, onChange }: FieldsProps) {
   return (
     <div className="grid grid-cols-2 gap-4 max-sm:grid-cols-1">
       <Choice
-        label="New chats begin in"
+        label="New chats start in"
         value={values.mode ?? ''}
         options={[
-          ['', 'The usual mode'],
+          ['', 'Default mode'],
           // A mode chosen before a ceiling was set stays; the agent lowers it.
           ...MODES.filter((mode) => mode === values.mode || isWithin(me.modeCeiling, mode)).map(
             (mode) => [mode, MODE_WORDS[mode].name] as const,
@@ -139,7 +139,7 @@ function NewChats({ values, onChange }: FieldsProps) {
         <Choice
           label="and ask"
           value={values.model ?? ''}
-          options={[['', 'The usual model'], ...models.map(({ name }) => [name, name] as const)]}
+          options={[['', 'Default model'], ...models.map(({ name }) => [name, name] as const)]}
           onChange={(model) => onChange({ model: model === '' ? null : model })}
         />
       )}

@@ -38,7 +38,7 @@ export const SessionItem = memo(function SessionItem(props: {
       {isChosen !== undefined && (
         <input
           type="checkbox"
-          aria-label={`Choose ${title}`}
+          aria-label={`Select ${title}`}
           checked={isChosen}
           onChange={() => toggleChosen(sessionId)}
           className="ml-2.5 size-4 shrink-0 cursor-pointer accent-accent pointer-coarse:size-6"
@@ -113,7 +113,7 @@ function SessionLabel(props: { summary: SessionSummary; title: string; active: b
 /** Filled: not seen yet. A ring: seen, and it did not come to its end. */
 const SHORT = {
   failed: { words: 'failed', filled: 'bg-failed', ring: 'border-failed' },
-  unfinished: { words: 'stopped before its end', filled: 'bg-waiting', ring: 'border-waiting' },
+  unfinished: { words: 'stopped early', filled: 'bg-waiting', ring: 'border-waiting' },
 }
 
 function State({ summary, unread }: { summary: SessionSummary; unread: boolean }) {

@@ -47,7 +47,7 @@ export function SessionMenu(props: {
   return (
     <Menu.Root>
       <Menu.Trigger
-        aria-label={`More about ${props.title}`}
+        aria-label={`Options for ${props.title}`}
         className="absolute right-1 inline-flex size-7 items-center justify-center rounded-md text-faint opacity-0 group-hover/item:opacity-100 hover:bg-hover hover:text-ink focus-visible:opacity-100 data-popup-open:opacity-100 pointer-coarse:right-0 pointer-coarse:size-11 pointer-coarse:opacity-100"
       >
         <Ellipsis className="size-4" aria-hidden />
@@ -72,10 +72,10 @@ export function SessionMenu(props: {
               icon={archived ? ArchiveRestore : Archive}
               onClick={() => void mark({ sessionIds, archived: archived !== true })}
             >
-              {archived ? 'Take out of the archive' : 'Archive'}
+              {archived ? 'Unarchive' : 'Archive'}
             </Item>
             <Item icon={ListChecks} onClick={() => choose(sessionId)}>
-              Choose several…
+              Select multiple…
             </Item>
             {isOwn && <DeleteItem onDelete={() => props.onDelete(sessionIds)} />}
           </Menu.Popup>

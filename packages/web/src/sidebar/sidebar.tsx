@@ -44,8 +44,7 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
         {problem !== null && <Alert>{problem}</Alert>}
         {found.state === 'failed' && <Alert>{found.problem}</Alert>}
         <p role="status" className="px-2.5 py-3 text-sm text-faint empty:hidden">
-          {named?.length === 0 &&
-            (nothingInside ? 'No chat with that name. Nothing in a chat either.' : 'No chat with that name.')}
+          {named?.length === 0 && (nothingInside ? 'No results.' : 'No results.')}
         </p>
         {sessions === null && (
           <p role="status" className="flex items-center gap-2 px-2.5 py-3 text-sm text-faint">
@@ -54,9 +53,7 @@ export function Sidebar(props: { onPick: () => void; onSettings: () => void }) {
         )}
         {sessions?.length === 0 && found.state === 'not asked' && (
           <p className="px-2.5 py-3 text-sm text-faint">
-            {me.role === 'guest'
-              ? 'Chats that are shared with you appear here.'
-              : 'Your chats will appear here.'}
+            {me.role === 'guest' ? 'Chats shared with you appear here.' : 'Your chats will appear here.'}
           </p>
         )}
         {found.state !== 'looking' && (

@@ -25,20 +25,17 @@ export function useDeleteChats(): (sessionIds: readonly string[]) => void {
       setDoomed(sessionIds, true)
       if (leaves) navigate('/')
       const undo = deleteLater(chat, sessionIds)
-      showToast(
-        sessionIds.length === 1 ? `“${title}” is deleted.` : `${sessionIds.length} chats are deleted.`,
-        {
-          seconds: UNDO_SECONDS,
-          action: {
-            label: 'Undo',
-            onClick: () => {
-              if (!undo()) return showToast('It was too late to take this back.')
-              setDoomed(sessionIds, false)
-              if (leaves) navigate(path)
-            },
+      showToast(sessionIds.length === 1 ? `“${title}” deleted.` : `${sessionIds.length} chats deleted.`, {
+        seconds: UNDO_SECONDS,
+        action: {
+          label: 'Undo',
+          onClick: () => {
+            if (!undo()) return showToast('Too late to undo.')
+            setDoomed(sessionIds, false)
+            if (leaves) navigate(path)
           },
         },
-      )
+      })
     },
     [chat, path, navigate],
   )

@@ -150,7 +150,7 @@ export class Attachments {
   lost(sessionId: string | null, key: string): void {
     const item = this.of(sessionId).items.find((other) => other.key === key)
     if (item?.state !== 'there' || 'path' in item) return
-    const problem = 'Not kept any more. Attach it again.'
+    const problem = 'No longer available. Attach it again.'
     this.#replace({ sessionId }, { ...item, state: 'failed', problem, again: null })
   }
 
@@ -173,7 +173,7 @@ export class Attachments {
     if (this.#stopped) return undefined
     const why =
       type === 'unreadable'
-        ? `“${name}” cannot be read. Attach files, not folders.`
+        ? `Can’t read “${name}”. Attach files, not folders.`
         : type === undefined
           ? refusals.files
           : (refusals.images ?? tooMuch(file, this.of(place.sessionId).items))
@@ -243,7 +243,7 @@ async function typeOf(file: File): Promise<ReturnType<typeof imageTypeOf> | 'unr
   try {
     return imageTypeOf(new Uint8Array(await file.slice(0, 12).arrayBuffer()))
   } catch (error) {
-    console.warn(`“${file.name}” could not be read.`, error)
+    console.warn(`Couldn’t read “${file.name}”.`, error)
     return 'unreadable'
   }
 }
@@ -252,10 +252,10 @@ async function typeOf(file: File): Promise<ReturnType<typeof imageTypeOf> | 'unr
 function tooMuch(file: { name: string; size: number }, all: readonly Attachment[]): string | null {
   const items = all.filter(({ preview }) => preview !== null)
   if (file.size > MAX_IMAGE_BYTES) return `“${file.name}” is larger than ${formatBytes(MAX_IMAGE_BYTES)}.`
-  if (items.length >= MAX_IMAGES) return `A message takes ${MAX_IMAGES} images.`
+  if (items.length >= MAX_IMAGES) return `A message can have up to ${MAX_IMAGES} images.`
   const together = items.reduce((sum, { bytes }) => sum + bytes, file.size)
   if (together > MAX_MESSAGE_IMAGE_BYTES)
-    return `The images of a message have at most ${formatBytes(MAX_MESSAGE_IMAGE_BYTES)} together.`
+    return `Images in a message can total ${formatBytes(MAX_MESSAGE_IMAGE_BYTES)}.`
   return null
 }
 

@@ -199,7 +199,7 @@ function caughtUp(state: ChatState, frame: FrameOf<'ai_chat_caught_up'>, command
   return setView(state, frame.sessionId, { ...view, sync: 'fresh', missing: false, notifications })
 }
 
-const OUTDATED = 'Sandlot was updated while this page was open. Reload it to see the rest of this chat.'
+const OUTDATED = 'Sandlot was updated. Reload the page to see the rest of this chat.'
 
 /**
  * Something is missing behind what we have: ask for it. When that brought nothing, what is missing

@@ -58,7 +58,7 @@ export function splitDrop(
 
 async function collect(entry: FileSystemEntry, folder: string, found: NewEntry[]): Promise<void> {
   if (found.length >= MOST_FILES)
-    throw new Error(`More than ${MOST_FILES.toLocaleString('en')} files: pack them into an archive first.`)
+    throw new Error(`More than ${MOST_FILES.toLocaleString('en')} files. Zip them first.`)
   const path = below(folder, entry.name)
   if (isFile(entry)) {
     const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject))

@@ -4,6 +4,6 @@ import type { Mode } from '@sandlot/shared/chat/mode'
 export const MODE_EFFECTS: Record<Mode, string> = {
   manual: 'changes ask first',
   'auto-edit': 'edits files, commands ask first',
-  auto: 'runs commands without network unasked',
+  auto: 'runs commands if there’s no network',
   yolo: 'runs without asking',
 }

@@ -259,8 +259,8 @@ function endText({
   if (exitCode === 0) return 'This terminal has ended.'
   if (exitCode !== undefined) return `This terminal has ended with exit code ${exitCode}.`
   return signal === undefined
-    ? 'This terminal ended together with its sandbox.'
-    : `This terminal was ended by ${signal}.`
+    ? 'This terminal ended with its sandbox.'
+    : `This terminal was stopped by ${signal}.`
 }
 
 // ── The page's colours, as xterm wants them

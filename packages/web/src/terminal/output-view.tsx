@@ -119,7 +119,7 @@ async function readOutput(url: string, bytes: number, signal: AbortSignal): Prom
       fetchOutputTail(url, TAIL, signal),
     ])
     ansi.feed(head)
-    ansi.feed(`\u001b[0m\n\n⋯ ${formatBytes(bytes - HEAD - TAIL)} in between are not shown here ⋯\n\n`)
+    ansi.feed(`\u001b[0m\n\n⋯ ${formatBytes(bytes - HEAD - TAIL)} not shown ⋯\n\n`)
     ansi.feed(tail)
   }
   return ansi.render()

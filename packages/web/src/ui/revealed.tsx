@@ -15,7 +15,7 @@ export function Revealed(props: { text: string }) {
         // oxlint-disable-next-line react/no-array-index-key
         key={index}
         data-hidden-character
-        title="A character that would not be seen"
+        title="Invisible character"
         className="mx-0.5 rounded bg-waiting-wash px-1 font-mono text-waiting"
       >
         {part.hidden}

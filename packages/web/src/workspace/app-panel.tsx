@@ -21,7 +21,7 @@ export default function AppPanel() {
   if (known === null)
     return (
       <p role="status" className="flex items-center gap-2 px-5 py-4 text-sm text-muted">
-        <Spinner /> Looking for apps…
+        <Spinner /> Loading…
       </p>
     )
   if ('problem' in known)
@@ -63,8 +63,8 @@ function Nothing(props: { awake: boolean }) {
     <EmptyPlace icon={Globe} title="No app is running">
       <p>
         {props.awake
-          ? 'Ask the agent to start one, such as a web server on port 8000. It then shows up here and opens in a tab of its own, for you alone.'
-          : 'Your sandbox is stopped. It starts with the next command, and an app that it runs shows up here.'}
+          ? 'Ask the agent to start one, such as a web server on port 8000. It appears here, visible only to you.'
+          : 'Your sandbox is stopped. It starts with the next command; running apps appear here.'}
       </p>
     </EmptyPlace>
   )

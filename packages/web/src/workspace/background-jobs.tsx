@@ -36,12 +36,12 @@ export function BackgroundJobs(props: { running: number }) {
       {problem !== null && <Alert>{problem}</Alert>}
       {jobs === null && problem === null && (
         <p role="status" className="flex items-center gap-2 text-sm text-muted">
-          <Spinner /> Looking for what runs…
+          <Spinner /> Loading…
         </p>
       )}
       {jobs?.length === 0 && (
         <p className="text-sm text-muted">
-          Nothing runs in the background. Servers and long jobs that the agent starts are listed here.
+          Nothing is running in the background. Servers and long jobs appear here.
         </p>
       )}
       {jobs !== null && jobs.length > 0 && (
@@ -97,10 +97,10 @@ function Job(props: { job: BackgroundJob; onEnded: () => void }) {
       {output !== null && (
         <pre
           tabIndex={0}
-          aria-label="The last of its output"
+          aria-label="Latest output"
           className="max-h-60 overflow-auto rounded-lg bg-sunken p-2.5 font-mono text-xs whitespace-pre-wrap [overflow-wrap:anywhere]"
         >
-          {output === '' ? 'Nothing was printed yet.' : <Revealed text={output} />}
+          {output === '' ? 'No output yet.' : <Revealed text={output} />}
         </pre>
       )}
     </li>

@@ -28,13 +28,13 @@ export default function ChangesPanel() {
   if (sessionId !== null && prompts.length === 0 && sync === 'loading')
     return (
       <p role="status" className="flex items-center gap-2 px-5 py-4 text-sm text-muted">
-        <Spinner /> Opening the conversation…
+        <Spinner /> Loading…
       </p>
     )
   if (sessionId === null || prompts.length === 0)
     return (
       <EmptyPlace icon={FileDiff} title="No files changed in this chat yet">
-        <p>When the agent creates, changes or removes files, they are listed here with each request.</p>
+        <p>Files the agent creates, changes or removes appear here.</p>
       </EmptyPlace>
     )
   return (
@@ -169,7 +169,7 @@ function ShownDiff(props: { path: string; diffs: KnownDiffs }) {
     )
   const diff = 'problem' in diffs ? undefined : diffs.find((one) => one.path === path)
   if (diff === undefined)
-    return <Alert>{'problem' in diffs ? diffs.problem : 'The diff of this file was not kept.'}</Alert>
+    return <Alert>{'problem' in diffs ? diffs.problem : 'The diff is no longer available.'}</Alert>
   return (
     <div className="my-1.5">
       <DiffView {...diff} file={null} />

@@ -30,16 +30,16 @@ const ASKED = {
     title: 'Reset your sandbox?',
     confirm: 'Reset it',
     about:
-      'Everything that runs in it ends: commands of the agent, background commands and terminals. /tmp is emptied. Your workspace is kept.',
-    done: 'Your sandbox was reset. Your workspace is as it was.',
+      'Ends everything running in it, including background commands and terminals, and empties /tmp. Your workspace is kept.',
+    done: 'Sandbox reset. Your workspace is unchanged.',
     act: 'resetSandbox',
   },
   stop: {
     title: 'Stop your sandbox?',
     confirm: 'Stop it',
     about:
-      'Everything that runs in it ends, also background commands and terminals. The next command starts it again. Your workspace is kept.',
-    done: 'Your sandbox is stopped. Your workspace is kept.',
+      'Ends everything running in it, including background commands and terminals. The next command starts it again. Your workspace is kept.',
+    done: 'Sandbox stopped. Your workspace is kept.',
     act: 'stopSandbox',
   },
 } as const
@@ -57,7 +57,7 @@ export default function SandboxPanel() {
         {(refused ?? problem) !== null && <Alert>{refused ?? problem}</Alert>}
         {seen === null && problem === null && (
           <p role="status" className="flex items-center gap-2 text-sm text-muted">
-            <Spinner /> Looking at your sandbox…
+            <Spinner /> Loading…
           </p>
         )}
         {view !== undefined && (
@@ -141,7 +141,7 @@ function StartSteps({ view }: { view: SandboxView }) {
   const took = last.at - first.at
   const lines = (
     <ol
-      aria-label="How it started"
+      aria-label="Startup"
       className="mt-1 flex flex-col gap-1 rounded-lg bg-sunken px-3 py-2 font-mono text-xs"
     >
       {steps.map((step) => (
@@ -202,7 +202,7 @@ function useSandbox(): { seen: Seen | null; problem: string | null; refresh: () 
 function Meters(props: { use: NonNullable<SandboxView['use']>; cpus: number; cpu: number | null }) {
   const { use, cpus, cpu } = props
   return (
-    <section aria-label="What it uses" className="flex flex-col gap-3">
+    <section aria-label="Resources" className="flex flex-col gap-3">
       <Meter
         label="Processors"
         share={cpu}
@@ -275,13 +275,13 @@ function Facts(props: { view: SandboxView }) {
   const { image, network, allowed } = props.view
   const off = [allowed.terminal ? [] : 'terminals', allowed.exec ? [] : 'commands by POST /api/exec'].flat()
   return (
-    <section aria-label="About it" className="flex flex-col gap-3 text-sm">
+    <section aria-label="Details" className="flex flex-col gap-3 text-sm">
       <Fact name="Network">{networkWords(network)}</Fact>
       <Fact name="Image">
         <span className="font-mono text-xs [overflow-wrap:anywhere]">{image}</span>
       </Fact>
       {off.length > 0 && (
-        <Fact name="Switched off for you">{`An administrator has switched off ${off.join(' and ')}.`}</Fact>
+        <Fact name="Disabled for you">{`Your administrator disabled ${off.join(' and ')}.`}</Fact>
       )}
     </section>
   )

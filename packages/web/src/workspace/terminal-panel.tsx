@@ -49,7 +49,7 @@ export default function TerminalPanel() {
       <p role="status" className="flex items-center gap-2 px-5 py-3 text-sm text-muted empty:hidden">
         {busy && ending === null ? (
           <>
-            <Spinner /> {tabs === null ? 'Looking for your terminals…' : 'Opening a shell in your sandbox…'}
+            <Spinner /> {tabs === null ? 'Loading…' : 'Starting a shell…'}
           </>
         ) : null}
       </p>
@@ -65,7 +65,7 @@ export default function TerminalPanel() {
       ))}
       <ConfirmDialog
         title={`Close terminal ${ending?.number ?? ''}?`}
-        confirm="Close it"
+        confirm="Close"
         open={ending !== null}
         onCancel={() => setEnding(null)}
         onConfirm={() => {
@@ -73,7 +73,7 @@ export default function TerminalPanel() {
           setEnding(null)
         }}
       >
-        Its shell ends, and everything that runs in it. Your files stay.
+        Ends its shell and everything running in it. Your files are kept.
       </ConfirmDialog>
     </div>
   )
@@ -162,14 +162,8 @@ function TabBar(props: {
 function NoTerminal({ onOpen }: { onOpen: () => void }) {
   return (
     <EmptyPlace icon={SquareTerminal} title="No terminal is open">
-      <p>
-        A terminal is a shell of yours in your sandbox, where the agent works too. The agent does not see it,
-        and it goes on while you are away.
-      </p>
-      <p>
-        Rules and approvals do not judge what you type here: they are for the agent. Your sandbox is the
-        limit.
-      </p>
+      <p>A private shell in your sandbox. The agent can’t see it, and it keeps running while you’re away.</p>
+      <p>Approval rules apply to the agent, not to what you type here.</p>
       <Button variant="primary" onClick={onOpen}>
         Open a terminal
       </Button>
@@ -225,11 +219,11 @@ function Screen(props: { id: string; label: string; hidden: boolean; onForget: (
       <Keys live={live} />
       <div className="flex shrink-0 flex-wrap items-center gap-x-2 gap-y-1 border-t border-line px-3 py-1.5">
         <p className="w-full text-xs text-faint">
-          Rules do not judge what you type, and the agent does not see it.
+          The agent can’t see what you type, and its rules don’t apply.
           <span className="pointer-coarse:hidden"> Shift+Esc leaves the terminal.</span>
         </p>
         <span className="flex-1" />
-        <IconButton label="Copy what is selected" onClick={() => void copySelected(live.current)}>
+        <IconButton label="Copy selection" onClick={() => void copySelected(live.current)}>
           <Copy aria-hidden />
         </IconButton>
         <IconButton label="Paste" onClick={() => void pasteInto(live.current)}>
@@ -259,14 +253,14 @@ function StateLine(props: { state: TerminalState; onHere: () => void; onForget: 
       )}
       {state.status === 'waiting' && (
         <>
-          <Spinner /> The connection was lost. The terminal goes on; trying again…
+          <Spinner /> Connection lost. The terminal keeps running. Reconnecting…
         </>
       )}
       {state.status === 'taken' && (
         <>
-          <span className="flex-1">This terminal is shown in another window now.</span>
+          <span className="flex-1">This terminal is open in another window.</span>
           <Button size="sm" onClick={props.onHere}>
-            Show it here
+            Open it here
           </Button>
         </>
       )}
@@ -332,12 +326,12 @@ function Keys(props: { live: RefObject<LiveTerminal | null> }) {
 
 async function copySelected(live: LiveTerminal | null): Promise<void> {
   const text = live?.selection() ?? ''
-  if (text === '') return showToast('Nothing is selected in the terminal.')
+  if (text === '') return showToast('Nothing selected.')
   try {
     await writeClipboard(text)
     showToast('Copied.')
   } catch (error) {
-    showToast(`The browser did not copy it: ${messageOf(error)}.`)
+    showToast(`Couldn’t copy: ${messageOf(error)}.`)
   }
 }
 
@@ -346,7 +340,7 @@ async function pasteInto(live: LiveTerminal | null): Promise<void> {
     live?.paste(await navigator.clipboard.readText())
     live?.focus()
   } catch {
-    showToast('The browser does not let this page read the clipboard. Press Ctrl+V in the terminal.')
+    showToast('Your browser doesn’t allow reading the clipboard. Press Ctrl+V in the terminal.')
   }
 }
 
@@ -354,5 +348,5 @@ function showToAgent(live: LiveTerminal | null): void {
   const text = live?.text() ?? ''
   if (text === '') return showToast('The terminal is empty.')
   handToComposer(codeBlock(text))
-  showToast('It is in your message now; send it when you are ready.')
+  showToast('Added to your message. Send it when you’re ready.')
 }

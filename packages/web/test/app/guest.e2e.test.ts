@@ -10,7 +10,7 @@ test('a guest reads what is shared, finds out what a guest is, and meets nothing
   expect(await page.getByRole('button', { name: 'Workspace', exact: true }).count()).toBe(0)
   await page.goto(`${url()}/`)
   await page.getByRole('heading', { name: 'Welcome, Ada' }).waitFor()
-  await page.getByText('Choose a chat in the list.').waitFor()
+  await page.getByText('Choose a chat from the list.').waitFor()
   // Back from a chat the page has no name of it any more.
   await openChat(page, 's_fixed')
   await page.evaluate('history.back()')
@@ -30,7 +30,7 @@ test('a guest reads what is shared, finds out what a guest is, and meets nothing
     'Your data',
   ])
   await page.goto(`${url()}/settings/secrets`)
-  await page.getByText('There is no such section, or it is not for guests.').waitFor()
+  await page.getByText('Page not found, or guests don’t have access.').waitFor()
 })
 
 test('a guest with whom nothing is shared yet is told so, also on a phone', async () => {
@@ -44,5 +44,5 @@ test('a guest with whom nothing is shared yet is told so, also on a phone', asyn
   expect(await page.getByRole('button', { name: 'New chat' }).count()).toBe(0)
   expect(await lookAt(page, 'guest-phone-dark')).toEqual([])
   await page.getByRole('button', { name: 'Open chats' }).click()
-  await page.getByText('Chats that are shared with you appear here.').waitFor()
+  await page.getByText('Chats shared with you appear here.').waitFor()
 })

@@ -112,10 +112,10 @@ test('a file of the page that has gone is got by loading it anew; what stays awa
   await page.route('**/assets/settings-page-*.js', (route) => route.abort())
   await page.reload()
   await settings.click()
-  await page.getByRole('heading', { name: 'This page could not be shown' }).waitFor()
+  await page.getByRole('heading', { name: 'This page couldn’t be displayed' }).waitFor()
   expect(await lookAt(page, 'not-whole')).toEqual([])
   await page.unroute('**/assets/settings-page-*.js')
-  await page.getByRole('button', { name: 'Load it again' }).click()
+  await page.getByRole('button', { name: 'Reload' }).click()
   await page.getByRole('complementary', { name: 'Settings' }).waitFor()
   complaints.length = 0
 })

@@ -180,7 +180,7 @@ describe('the larger image of the sandboxes', () => {
     await note.waitFor({ state: 'detached' })
     service.fullImage = 'failed'
     await page.reload()
-    await note.getByText('could not be installed').waitFor()
+    await note.getByText('couldn’t be installed').waitFor()
     service.fullImage = undefined
   })
 })
@@ -321,7 +321,7 @@ describe('a conversation', () => {
     await page.getByTestId('connection-state').getByText('Connection lost').waitFor()
     await page.getByTestId('composer').fill('meanwhile')
     await page.keyboard.press('Enter')
-    await page.getByText('Sent when the connection is back').waitFor()
+    await page.getByText('Will be sent when you’re back online').waitFor()
     expect(await lookAt(page, 'offline')).toEqual([])
     service.accept()
     await page.evaluate("window.dispatchEvent(new Event('online'))")
@@ -346,7 +346,7 @@ describe('a conversation', () => {
     const page = await signedIn({ sessionId: 's_error' })
     const item = page.locator('[data-session-id=s_error]')
     await item.hover()
-    await item.getByRole('button', { name: /More about/ }).click()
+    await item.getByRole('button', { name: /Options for/ }).click()
     await page.getByRole('menuitem', { name: 'Delete chat' }).click()
     await page.getByRole('heading', { name: /What are we doing today/ }).waitFor()
     await page.goto('about:blank')
@@ -354,7 +354,7 @@ describe('a conversation', () => {
     // The page looks it up, and the browser complains of that in its own time, or not at all.
     page.removeAllListeners('console')
     await page.goto(`${url()}/s/s_error`)
-    await page.getByRole('heading', { name: 'There is no such chat' }).waitFor()
+    await page.getByRole('heading', { name: 'Chat not found' }).waitFor()
   })
 })
 
@@ -393,11 +393,11 @@ describe('tool cards', () => {
     // It is far above the end, where a chat opens: its output is fetched once it comes near.
     await card(page, 'c_test').scrollIntoViewIfNeeded()
     await card(page, 'c_test').getByText('test_one_is_not_prime').waitFor()
-    expect(await card(page, 'c_slow').textContent()).toContain('It ran longer than allowed')
+    expect(await card(page, 'c_slow').textContent()).toContain('It hit its time limit')
     const long = card(page, 'c_long')
     await long.getByRole('button').first().click()
-    await long.getByText('in between are not shown here').waitFor({ state: 'attached' })
-    expect(await long.textContent()).toContain('The model read its beginning and its end.')
+    await long.getByText('not shown').waitFor({ state: 'attached' })
+    expect(await long.textContent()).toContain('The model saw the beginning and the end.')
     const link = long.getByRole('link', { name: 'Show full output' })
     expect(await link.getAttribute('href')).toBe('/api/sessions/s_fixed/outputs/c_long')
     expect(await long.getByRole('link', { name: 'Download' }).getAttribute('href')).toContain('?download=1')
@@ -431,7 +431,7 @@ describe('tool cards', () => {
       expect.stringContaining('Allow'),
       expect.stringContaining('Deny'),
       'Edit',
-      'More answers',
+      'More options',
     ])
     const reasons = first.getByTestId('approval-why')
     expect(await reasons.innerText()).toMatch(/rm -rf \{\} deletes without asking\.\s+1 more reason$/)
@@ -440,7 +440,7 @@ describe('tool cards', () => {
     const second = card(page, 'c_push')
     // The command stands there once.
     expect(((await second.textContent()) ?? '').split('git push origin main')).toHaveLength(2)
-    await second.getByRole('button', { name: 'More answers' }).click()
+    await second.getByRole('button', { name: 'More options' }).click()
     await page.getByRole('menuitem').first().waitFor()
     expect(await page.getByRole('menuitem').allInnerTexts()).toEqual([
       expect.stringMatching(/^Allow for this chat\s+commands that begin with git push$/),
@@ -452,9 +452,9 @@ describe('tool cards', () => {
     // While the menu closes, keys are still the menu's.
     await page.getByRole('menuitem').first().waitFor({ state: 'hidden' })
     await page.keyboard.press('Control+Alt+Enter')
-    await first.getByRole('button', { name: 'More answers' }).click()
+    await first.getByRole('button', { name: 'More options' }).click()
     await page.getByRole('menuitem', { name: 'Deny and explain…' }).click()
-    await first.getByLabel('What the model should do instead').fill('keep dist')
+    await first.getByLabel('What to do instead').fill('keep dist')
     await page.keyboard.press('Enter')
     await page.getByTestId('approval-bar').getByRole('button', { name: 'Allow all once' }).click()
     await page.keyboard.press('Control+Alt+Shift+Backspace')
@@ -600,7 +600,7 @@ test('a chat is found by its name, by the keyboard alone', async () => {
   await until(async () => expect(await titles()).toEqual(['What is in my workspace?']))
   expect(await lookAt(page, 'found')).toEqual([])
   await page.keyboard.type('s of others')
-  await page.getByText('No chat with that name.').waitFor()
+  await page.getByText('No results.').waitFor()
   await page.keyboard.press('Escape')
   await until(async () => expect(await titles()).toEqual(all))
   expect(frames('ai_chat_cancel')).toEqual([])
@@ -613,9 +613,9 @@ test('a chat that was found is gone when it is deleted', async () => {
   const item = page.getByTestId('session-item')
   await until(async () => expect(await item.count()).toBe(1))
   await item.hover()
-  await item.getByRole('button', { name: /More about/ }).click()
+  await item.getByRole('button', { name: /Options for/ }).click()
   await page.getByRole('menuitem', { name: 'Delete chat' }).click()
-  await page.getByText('No chat with that name.').waitFor()
+  await page.getByText('No results.').waitFor()
 })
 
 test('what was found on one page goes on with the next one', async () => {
@@ -650,7 +650,7 @@ test('who opens the search and looks for nothing leaves it, and stops nothing, w
 test('a chat is renamed and saved as Markdown', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   const menu = async (item: string) => {
-    await page.getByRole('button', { name: 'More about this chat' }).click()
+    await page.getByRole('button', { name: 'Chat options' }).click()
     await page.getByRole('menuitem', { name: item }).click()
   }
   await menu('Rename…')
@@ -670,7 +670,7 @@ test('a chat is renamed from the list, where another is open', async () => {
   const page = await signedIn({ sessionId: 's_build' })
   const row = page.locator('[data-session-id="s_fixed"]')
   await row.hover()
-  await row.getByRole('button', { name: /^More about/ }).click()
+  await row.getByRole('button', { name: /^Options for/ }).click()
   await page.getByRole('menuitem', { name: 'Rename…' }).click()
   await page.getByRole('dialog', { name: 'Rename this chat' }).getByLabel('Name').fill('Primes, mended')
   await page.keyboard.press('Enter')
@@ -702,7 +702,7 @@ test('the keys are listed, and a chat that needs somebody tells them when they l
   const page = await signedIn()
   await page.keyboard.press('Control+/')
   const keys = page.getByRole('dialog', { name: 'Keyboard' })
-  await keys.getByText('Allow all that wait, once').waitFor()
+  await keys.getByText('Allow all waiting calls once').waitFor()
   expect(await lookAt(page, 'keys')).toEqual([])
   await page.keyboard.press('Escape')
   await keys.waitFor({ state: 'detached' })
@@ -724,9 +724,9 @@ test('the keys are listed, and a chat that needs somebody tells them when they l
   await page.getByTestId('session-item').getByText('Approve').first().waitFor()
   await page.keyboard.press('Control+.')
   await page.getByRole('link', { name: 'Notifications' }).click()
-  const wanted = page.getByLabel('When a chat needs you or is done and you look elsewhere')
+  const wanted = page.getByLabel('When a chat needs you or finishes while you’re elsewhere')
   await wanted.check()
-  const sample = ['Notifications are on', 'Sandlot tells you like this.']
+  const sample = ['Notifications are on', 'Notifications will look like this.']
   await until(async () => expect(await shown()).toEqual([sample]))
   service.change('s_build', { waiting: 2 })
   await until(async () => expect(await page.title()).toContain('(6)'))
@@ -763,7 +763,7 @@ test('a sound says that a chat needs somebody who looks elsewhere, where they wa
   const sounds = () => page.evaluate('window.sounds')
   await page.keyboard.press('Control+.')
   await page.getByRole('link', { name: 'Notifications' }).click()
-  await page.getByLabel('A short sound when a chat needs you or is done').check()
+  await page.getByLabel('Play a sound when a chat needs you or finishes').check()
   expect(await sounds()).toBe(1)
   service.change('s_build', { waiting: 1 })
   await until(async () => expect(await page.title()).toContain('(5)'))
@@ -779,10 +779,10 @@ test('a chat that is being loaded is neither new nor without changes', async () 
   // Not in the list, so its name comes with it.
   service.pageSize = 0
   await page.goto(`${url()}/s/s_fixed`)
-  await page.getByText('Opening the conversation…').first().waitFor()
+  await page.getByText('Loading…').first().waitFor()
   await page.getByRole('button', { name: 'Workspace', exact: true }).click()
   await page.getByRole('tab', { name: 'Changes' }).click()
-  await page.getByRole('tabpanel').getByText('Opening the conversation…').waitFor()
+  await page.getByRole('tabpanel').getByText('Loading…').waitFor()
   expect(await page.getByTestId('session-title').innerText()).not.toBe('New chat')
 })
 

@@ -60,7 +60,7 @@ test.each(LOOKS)(
     }
     const long = card(page, 'c_long')
     await long.getByRole('button').first().click()
-    await long.getByText('in between are not shown').waitFor({ state: 'attached' })
+    await long.getByText('not shown').waitFor({ state: 'attached' })
     await card(page, 'c_edit').getByRole('button').first().click()
     await long.scrollIntoViewIfNeeded()
     await look('truncated')
@@ -91,9 +91,9 @@ test.each(LOOKS)(
       await sections.getByText(name, { exact: true }).click()
       await page.getByRole('heading', { name, exact: true }).waitFor()
       if (name === 'Instructions') {
-        await page.getByText('From whoever runs this Sandlot').click()
+        await page.getByText('From your administrator').click()
         await page.getByText('From the configuration file').click()
-        await page.getByText('Followed in everybody’s chats').scrollIntoViewIfNeeded()
+        await page.getByText('Applied in everyone’s chats').scrollIntoViewIfNeeded()
       }
       await look(`settings-${name}`)
       if (device === 'phone') await page.getByRole('link', { name: 'Settings' }).click()

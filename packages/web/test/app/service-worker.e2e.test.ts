@@ -23,7 +23,7 @@ test('a push shows its notice, a newer one of the same chat in its place, and on
     page.evaluate(`navigator.serviceWorker.ready
       .then((registration) => registration.getNotifications())
       .then((all) => all.map(({ title, body, tag, data }) => ({ title, body, tag, url: data.url })))`)
-  const notice = { title: 'A chat waits for you', body: 'x', tag: 's_1', url: '/s/s_1' }
+  const notice = { title: 'A chat needs you', body: 'x', tag: 's_1', url: '/s/s_1' }
   await push(JSON.stringify({ ...notice, title: 'An older one' }))
   await push(JSON.stringify(notice))
   await until(async () => expect(await shown()).toEqual([notice]))
@@ -32,12 +32,12 @@ test('a push shows its notice, a newer one of the same chat in its place, and on
   await until(async () => expect(await shown()).toEqual(expect.arrayContaining([notice, unreadable])))
 })
 
-test('where Sandlot cannot be reached a page says so, and goes on when it can', async () => {
+test('where Can’t reach Sandlot a page says so, and goes on when it can', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   await page.evaluate('navigator.serviceWorker.ready')
   await page.context().setOffline(true)
   await page.reload()
-  await page.getByRole('heading', { name: 'Sandlot cannot be reached' }).waitFor()
+  await page.getByRole('heading', { name: 'Can’t reach Sandlot' }).waitFor()
   await page.context().setOffline(false)
   await page.getByRole('link', { name: 'Try again' }).click()
   await page.getByTestId('composer').waitFor()

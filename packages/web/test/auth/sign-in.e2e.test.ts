@@ -51,7 +51,7 @@ test('why a provider’s sign-in failed is said where one comes back to', async 
   await page.getByRole('alert').getByText(message).waitFor()
   expect(await lookAt(page, 'sign-in-problem-phone-dark')).toEqual([])
   await page.goto(`${url()}/sign-in?problem=gone`)
-  await page.getByText('That sign-in did not work. Try again.').waitFor()
+  await page.getByText('Sign-in failed. Try again.').waitFor()
   complaints.length = 0 // the 404
 })
 
@@ -64,7 +64,7 @@ test('the second step: a wrong code is said, six digits are enough, a recovery c
     await page.getByLabel('E-mail').fill(PERSON.email)
     await page.getByLabel('Password', { exact: true }).fill(PERSON.password)
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Your second step' }).waitFor()
+    await page.getByRole('heading', { name: 'Two-step sign-in' }).waitFor()
   }
   await begin()
   await page.keyboard.type('000000')
@@ -157,7 +157,7 @@ test('an invitation that is used says so; signed in, it leads on; by provider al
   )
   const known = await signedIn()
   await known.goto(`${url()}/invitation?token=one-time`)
-  await known.getByRole('heading', { name: 'You are signed in already' }).waitFor()
+  await known.getByRole('heading', { name: 'You’re already signed in' }).waitFor()
   expect(await lookAt(known, 'invitation-signed-in')).toEqual([])
   await known.getByRole('button', { name: 'Sign out' }).click()
   await known.getByText('as a guest').waitFor()

@@ -121,21 +121,21 @@ test('all that waits is one list: by keys to the next, allowed, denied, and to i
   await list.waitFor({ state: 'detached' })
 })
 
-test('a call that is longer than the list is not allowed by a key', async () => {
+test('a call that is too long to show here is not allowed by a key', async () => {
   service.change('s_apart', { waiting: 3 })
   for (const id of ['s_approve', 's_ask']) service.change(id, { waiting: 0 })
   const page = await signedIn()
   await page.keyboard.press('Control+K')
   await page.getByRole('dialog', { name: 'Chats and actions' }).waitFor()
   await page.keyboard.type('what waits')
-  await page.getByRole('option', { name: 'What waits for you in all chats' }).waitFor()
+  await page.getByRole('option', { name: 'Approvals waiting for you' }).waitFor()
   await until(async () => expect(await page.getByRole('option').count()).toBe(1))
   await page.keyboard.press('Enter')
   const list = page.getByRole('dialog', { name: 'Waiting for you' })
   await list.getByTestId('pending-row').first().waitFor()
   for (let n = 0; n < 3; n++) await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Control+Alt+Enter')
-  await list.getByRole('status').getByText('longer than the list').waitFor()
+  await list.getByRole('status').getByText('too long to show here').waitFor()
   expect(service.approvals.answers).toEqual([])
 })
 
@@ -158,9 +158,7 @@ test.each(oneLook('saving rules', LOOKS))(
     await part.getByRole('button', { name: 'Preview allowing commands that begin with git status' }).click()
     await part.getByText('Would have changed nothing in your last 300 calls.').waitFor()
     expect(await lookAt(page, `saving-rules-${name}`)).toEqual([])
-    await part
-      .getByRole('button', { name: 'Make this rule: allow commands that begin with git status' })
-      .click()
+    await part.getByRole('button', { name: 'Add rule: allow commands that begin with git status' }).click()
     await page
       .getByRole('list', { name: 'Your rules' })
       .getByText('commands that begin with git status')

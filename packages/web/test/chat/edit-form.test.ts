@@ -60,7 +60,7 @@ test.each([[undefined], [{}], ['text'], [{ properties: {} }]])(
   (schema) => {
     expect(editFields(schema, schema === undefined ? CALL : {})).toBeNull()
     expect(editedJson('{"a": 1}')).toEqual({ input: { a: 1 } })
-    expect(editedJson('[1]')).toEqual({ problem: 'The arguments are a JSON object, like {"path": "a.txt"}.' })
+    expect(editedJson('[1]')).toEqual({ problem: 'Arguments must be a JSON object, like {"path": "a.txt"}.' })
     expect(editedJson('{')).toEqual({ problem: 'This is not valid JSON.' })
   },
 )

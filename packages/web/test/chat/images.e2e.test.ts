@@ -110,7 +110,7 @@ test('what does not fit is said; what could not be sent is tried again; Send wai
   await page.locator('[data-state=there]').waitFor()
   await page.getByRole('button', { name: 'Remove slow.png' }).click()
   await files.setInputFiles([file('late.png')])
-  const again = page.getByRole('button', { name: 'Send late.png again' })
+  const again = page.getByRole('button', { name: 'Retry late.png' })
   await again.waitFor()
   expect(await page.getByTestId('send').isDisabled()).toBe(true)
   service.beforeUpload = () => Promise.resolve()
@@ -157,7 +157,7 @@ test('while the agent works an image waits in line; “Try again” brings the i
   await until(() =>
     expect(frames('ai_chat')).toMatchObject([{ text: 'like this', images: [expect.any(String)] }]),
   )
-  await page.getByText('Sent again without images that cannot be sent from here.').waitFor()
+  await page.getByText('Sent again without images that can’t be resent from here.').waitFor()
 
   service.demo = true
   await page.goto(`${url()}/s/s_error`)

@@ -32,8 +32,8 @@ test('a message that waits is taken back into the composer, and vanishes from ev
   wait('m_1', 'In blue, please.', [{ mimeType: 'image/png', data: '', uri: PICTURE }])
   wait('m_2', 'And in green.')
   wait('m_3', 'And wide.')
-  const buttons = page.getByTestId('queued').getByRole('button', { name: 'Take back' })
-  await page.getByRole('button', { name: 'Take back: And wide.' }).waitFor()
+  const buttons = page.getByTestId('queued').getByRole('button', { name: 'Withdraw' })
+  await page.getByRole('button', { name: 'Withdraw: And wide.' }).waitFor()
   expect(await buttons.count()).toBe(3)
   await other.getByTestId('queued').getByText('And in green.').waitFor()
   // Nothing that would be lost.
@@ -92,7 +92,7 @@ test.each(LOOKS)(
       'In blue, please, and with the words of the title a little larger than those of the text below it.',
     )
     wait('m_2', 'Like this', [{ mimeType: 'image/png', data: '', uri: PICTURE }])
-    const buttons = page.getByTestId('queued').getByRole('button', { name: 'Take back' })
+    const buttons = page.getByTestId('queued').getByRole('button', { name: 'Withdraw' })
     await buttons.nth(1).waitFor()
     expect(await lookAt(page, `queued-${name}`)).toEqual([])
     const { width, height } = (await buttons.first().boundingBox()) ?? { width: 0, height: 0 }

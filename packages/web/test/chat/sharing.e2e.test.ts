@@ -19,7 +19,7 @@ const BOB = { id: 'u_bob', name: 'Bob Martin' }
 
 test.each(LOOKS)('a chat is shared, changed and revoked with the keyboard, $theme', async (look) => {
   const page = await signedIn({ ...look, sessionId: 's_fixed' })
-  await page.getByRole('button', { name: 'More about this chat' }).focus()
+  await page.getByRole('button', { name: 'Chat options' }).focus()
   await page.keyboard.press('Enter')
   await page.getByRole('menuitem', { name: 'Share…' }).waitFor()
   await page.keyboard.press('Enter')
@@ -41,7 +41,7 @@ test.each(LOOKS)('a chat is shared, changed and revoked with the keyboard, $them
   await dialog.getByRole('combobox', { name: 'Until' }).first().selectOption('week')
   expect(await lookAt(page, `share-terms-${look.theme}`)).toEqual([])
   await dialog.getByRole('button', { name: 'Share', exact: true }).click()
-  const line = dialog.getByRole('list', { name: 'Who sees this chat' }).getByRole('listitem')
+  const line = dialog.getByRole('list', { name: 'People with access' }).getByRole('listitem')
   await line.getByText(/Takes part · edits files, commands ask first · may approve · until/).waitFor()
   const { expiresAt, ...made } = service.sharing.shares[0] ?? { expiresAt: null }
   expect(made).toMatchObject({ kind: 'person', targetId: 'u_bob', access: 'take_part', mode: 'auto-edit' })
@@ -58,10 +58,10 @@ test.each(LOOKS)('a chat is shared, changed and revoked with the keyboard, $them
   await dialog.getByRole('button', { name: 'Revoke for Bob Martin' }).click()
   await dialog.getByText('Only you see this chat.').waitFor()
 
-  await dialog.getByLabel('With what calls printed and changed').check()
-  await dialog.getByRole('button', { name: 'Make a link' }).click()
+  await dialog.getByLabel('Include command output').check()
+  await dialog.getByRole('button', { name: 'Create link' }).click()
   const link = dialog.getByRole('list', { name: 'Links' }).getByRole('listitem')
-  await link.getByText('With what calls printed').waitFor()
+  await link.getByText('With command output').waitFor()
   await link.scrollIntoViewIfNeeded()
   expect(await lookAt(page, `share-links-${look.theme}`)).toEqual([])
   await link.getByRole('button', { name: 'Copy link' }).click()
@@ -141,7 +141,7 @@ test.each(LOOKS)('notices are chosen by kind and way, and tried, $theme', async 
   await ended.focus()
   await page.keyboard.press('Space')
   await until(() => expect(service.notices.settings.choice.ended.push).toBe(false))
-  await page.getByRole('button', { name: 'Send a test' }).click()
+  await page.getByRole('button', { name: 'Send test' }).click()
   await page.getByText('Sent to 1 browser. The push service of a browser refused it.').waitFor()
   expect(await lookAt(page, `notices-${look.theme}`)).toEqual([])
   await page.reload()
@@ -155,5 +155,5 @@ test('a browser that blocks pushes says so', async () => {
   service.setupNeeded = false
   await page.context().addCookies([{ ...service.newSignIn(), url: url() }])
   await page.goto(`${url()}/settings/notifications`)
-  await page.getByText('Your browser blocks pushes of this page.').waitFor()
+  await page.getByText('Your browser blocks notifications from this page.').waitFor()
 })

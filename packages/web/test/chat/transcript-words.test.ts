@@ -70,7 +70,7 @@ test('an error has a title by its cause, and an id to report', () => {
   ])
   const transcript = transcriptOf(gaveUp())
   expect(ofType(transcript, 'end').map(end)).toEqual([
-    expect.stringMatching(/^The connection to the model broke off .* Prompt id p_1$/),
+    expect.stringMatching(/^The connection to the model was lost .* Prompt id p_1$/),
   ])
   expect(cutOff(transcript)).toEqual([expect.stringContaining('once for each row,')])
 })
@@ -79,13 +79,13 @@ test('an answer that broke off stays, marked as cut off, and the retry is counte
   const log = triesAgain()
   expect(cutOff(transcriptOf(log))).toEqual([
     expect.stringMatching(
-      /sent in full size.*once for each row, Cut off here\. The connection to the model broke off\.$/,
+      /sent in full size.*once for each row, Cut off here\. The connection to the model was lost\.$/,
     ),
-    expect.stringMatching(/The provider limits requests\.$/),
+    expect.stringMatching(/The provider is limiting requests\.$/),
   ])
-  expect(activity(transcriptOf(log))).toMatch(/The provider limits requests; trying again in \d+ s, 2 of 3$/)
+  expect(activity(transcriptOf(log))).toMatch(/The provider is limiting requests; retrying in \d+ s, 2 of 3$/)
   log.waits('rate_limit', 0, 3)
-  expect(activity(transcriptOf(log))).toMatch(/limits requests; trying again, 3 of 3$/)
+  expect(activity(transcriptOf(log))).toMatch(/limiting requests; retrying, 3 of 3$/)
   log.liveText('m_9', 0, 'Three things: ')
   expect(activity(transcriptOf(log))).toBe('')
   log.live = []
@@ -104,13 +104,13 @@ test('a starting sandbox shows on the activity line and on the card', () => {
 })
 
 test('the activity line says when results are being read', () => {
-  expect(activity(transcriptOf(readsResults()))).toBe('Reading the results…')
+  expect(activity(transcriptOf(readsResults()))).toBe('Reading results…')
 })
 
 test('notes are one line each; calls that failed for one reason are summed up', () => {
   const transcript = transcriptOf(hasNotes())
   expect(ofType(transcript, 'note').map((entry) => wordsOf(createElement(NoteRow, { entry })))).toEqual([
-    'Earlier messages were summarised to make room',
+    'Earlier messages were summarised to free up context',
     'Answered by fallback-large because the previous model was overloaded',
   ])
   expect(ofType(transcript, 'end').filter(hasWords).map(end)).toEqual([

@@ -229,7 +229,7 @@ test('an answer is asked for again, with another model too; while the agent is a
   // The other version may be read in between, with a note.
   await page.getByRole('button', { name: 'Previous version' }).click()
   await page.getByText('reconnect.test.ts').waitFor()
-  await page.getByText('The agent is at work in another branch of this chat.').waitFor()
+  await page.getByText('The agent is working in another branch of this chat.').waitFor()
   await page.getByRole('button', { name: 'Show it' }).click()
   await page.getByTestId('activity').waitFor()
   const log = service.sessions.get('s_talk')?.log
@@ -237,7 +237,7 @@ test('an answer is asked for again, with another model too; while the agent is a
   await page.getByText('e2e.test.ts').waitFor()
 
   await page.getByText('e2e.test.ts').hover()
-  await page.getByRole('button', { name: 'Answer again with another model' }).last().click()
+  await page.getByRole('button', { name: 'Retry with another model' }).last().click()
   await page.getByRole('menuitem', { name: 'larger' }).click()
   await until(() => expect(frames('ai_chat').at(-1)).toMatchObject({ model: 'larger', follows: 'p_1' }))
 })

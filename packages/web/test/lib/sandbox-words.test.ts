@@ -4,20 +4,16 @@ import { cpuShare, networkWords, stepWords } from '../../src/lib/sandbox-text.ts
 test('what a sandbox may reach is said in a sentence', () => {
   const words = (mode: 'none' | 'egress', hosts: string[] = [], ask = false) =>
     networkWords({ mode, hosts, ask })
-  expect(words('none', ['example.org'])).toBe('It has no network at all.')
-  expect(words('egress')).toBe('It reaches no host on the network.')
-  expect(words('egress', ['a.org'], true)).toBe(
-    'It reaches a.org, and nothing else. The agent may ask you for more hosts.',
-  )
-  expect(words('egress', ['a.org', 'b.org', 'c.org'])).toBe(
-    'It reaches a.org, b.org and c.org, and nothing else.',
-  )
+  expect(words('none', ['example.org'])).toBe('No network.')
+  expect(words('egress')).toBe('No network hosts allowed.')
+  expect(words('egress', ['a.org'], true)).toBe('Only a.org. The agent may ask you for more hosts.')
+  expect(words('egress', ['a.org', 'b.org', 'c.org'])).toBe('Only a.org, b.org and c.org.')
   expect(
     words(
       'egress',
       Array.from({ length: 20 }, (_, n) => `h${n}`),
     ),
-  ).toMatch(/h11 and 8 more, and nothing else/)
+  ).toMatch(/h11 and 8 more\./)
 })
 
 test('the share of its processors is between two looks', () => {

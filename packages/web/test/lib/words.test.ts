@@ -60,7 +60,7 @@ test('one cause of the last failures is said once', () => {
 
 describe('a call in words', () => {
   test('from its turn to its exit code', () => {
-    expect(statusWord(callAfter(() => undefined))).toBe('Waiting its turn')
+    expect(statusWord(callAfter(() => undefined))).toBe('Queued')
     expect(statusWord(callAfter((log) => log.ask('c', [])))).toBe('Needs approval')
     expect(statusWord(callAfter((log) => log.started('c')))).toBe('Running')
     const exit = (code: number) =>
@@ -89,7 +89,7 @@ describe('a call in words', () => {
         log.happened({ type: 'background_ended', toolCallId: 'c', reason })
       })
     expect(statusWord(ended('sandbox_lost'))).toBe('Ended with its sandbox')
-    expect(failureSentence(ended('sandbox_lost'))).toContain('exit code is not known')
+    expect(failureSentence(ended('sandbox_lost'))).toContain('exit code is unknown')
     expect(failureSentence(ended('out_of_memory'))).toContain('ran out of memory')
     expect(phaseOf(ended('out_of_memory'))).toBe('failed')
     expect(phaseOf(ended('cancelled'))).toBe('stopped')
@@ -117,7 +117,7 @@ describe('a call in words', () => {
         'Not started',
         'stopped',
       ])
-      expect(failureSentence(ended(reason, false))).toContain('no effect')
+      expect(failureSentence(ended(reason, false))).toContain('nothing changed')
       expect(opensItself(ended(reason, false))).toBe(false)
     }
     expect(statusWord(ended('cancelled', true))).toBe('Cancelled')

@@ -214,7 +214,7 @@ describe('a notebook', () => {
   test.each([[{}], [{ worksheets: [] }], [[]], [null], [{ nbformat: 4, cells: 'x' }]])(
     '%j is none',
     (json) => {
-      expect(() => readNotebook(json)).toThrow('no notebook of format 4')
+      expect(() => readNotebook(json)).toThrow('isn’t a version 4 notebook')
     },
   )
 })

@@ -201,7 +201,7 @@ test('an answer has math and diagrams, prices stay prices, and its files are bel
   await diagram.waitFor()
   // Narrower, and it was measured before its parts were at their places.
   expect(await diagram.evaluate((image) => (image as HTMLImageElement).naturalWidth)).toBeGreaterThan(600)
-  await answer.getByText('This diagram cannot be drawn: Parse error').waitFor()
+  await answer.getByText('Couldn’t draw this diagram: Parse error').waitFor()
   await answer.getByRole('button', { name: 'Open plot.png' }).getByRole('img').waitFor()
   expect(await lookAt(page, 'preview-answer')).toEqual([])
   await answer.getByTestId('file-card').filter({ hasText: 'report.pdf' }).click()
@@ -230,28 +230,28 @@ test('what is broken or too much says so, and only the head of a large file is r
     'words.csv',
     'This is a letter, and no table at all.\nIt goes on, and on, and on, and on.\n\nBye',
   )
-  await preview.getByText('No columns were found in this file').waitFor()
+  await preview.getByText('No columns found').waitFor()
   preview = await show(page, 'broken.ipynb', '{"cells": [')
   await preview.getByText('This notebook is damaged').waitFor()
   preview = await show(page, 'other.ipynb', '{"worksheets": []}')
-  await preview.getByText('no notebook of format 4').waitFor()
+  await preview.getByText('isn’t a version 4 notebook').waitFor()
   preview = await show(page, 'broken.json', '{"a": ')
-  await preview.getByText('This is no valid JSON').waitFor()
+  await preview.getByText('This isn’t valid JSON').waitFor()
   preview = await show(page, 'broken.pdf', '%PDF-1.7 and nothing else')
   await preview.getByText('This PDF is damaged').waitFor()
   preview = await show(page, 'bomb.pdf', pdfOf(1, 'x', 1_000_000))
-  await preview.getByText(/too large to show here|1 of 1 page|damaged/).waitFor()
+  await preview.getByText(/too large to preview|1 of 1 page|damaged/).waitFor()
   preview = await show(page, 'broken.png', '\u0089PNG\r\n\u001A\nno')
   await preview
-    .getByText(/This picture is damaged|Content|byte by byte|PNG/)
+    .getByText(/This image is damaged|Content|as bytes|PNG/)
     .first()
     .waitFor()
   preview = await show(page, 'one-line.txt', 'x'.repeat(3_000_000))
-  await preview.getByText('These are the first 2 MiB of 2.9 MiB').waitFor()
+  await preview.getByText('Showing the first 2 MiB of 2.9 MiB').waitFor()
   expect(await page.locator('*').count()).toBeLessThan(1500)
   service.files.sent = 0
   preview = await show(page, 'large.bin', Buffer.alloc(64_000_000))
-  await preview.getByText('byte by byte').waitFor()
+  await preview.getByText('as bytes').waitFor()
   expect(service.files.sent).toBeLessThan(300_000)
   complaints.length = 0
 })
@@ -293,9 +293,7 @@ test('a diagram loads nothing: not of the network, and not of Sandlot', async ()
     ),
   )
   const preview = await show(page, 'diagrams.md', text.join('\n\n'))
-  const drawn = preview
-    .getByRole('button', { name: /^Open Diagram/ })
-    .or(preview.getByText('cannot be drawn'))
+  const drawn = preview.getByRole('button', { name: /^Open Diagram/ }).or(preview.getByText('Couldn’t draw'))
   await expect.poll(() => drawn.count(), { timeout: 60_000 }).toBe(text.length)
   expect(asked).toEqual([])
   complaints.length = 0

@@ -20,7 +20,7 @@ test.each(
   await form.getByLabel('API key', { exact: true }).fill('sk-secret')
   const listed = { step: 'list' as const, ok: true, message: '2 found.', tookMs: 4 }
   service.endpoints.tried = { models: ['qwen3', 'gemma4'], steps: [listed] }
-  await form.getByRole('button', { name: 'Look for models' }).click()
+  await form.getByRole('button', { name: 'Fetch models' }).click()
   await form.getByText('2 found.').waitFor()
   expect(await form.locator('datalist option').count()).toBe(2)
   await form.getByLabel('Model', { exact: true }).fill('qwen3')
@@ -92,7 +92,7 @@ test.each(
   expect(await lookAt(page, `${name}-list`)).toEqual([])
   await list.getByRole('button', { name: 'Remove Ours' }).click()
   await list.getByRole('button', { name: 'Remove', exact: true }).click()
-  await page.getByText('so the built-in demo answers').waitFor()
+  await page.getByText('The scripted demo answers').waitFor()
 })
 
 test('what the environment configures is shown and not edited', async () => {

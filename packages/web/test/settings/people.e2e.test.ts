@@ -50,7 +50,7 @@ test('an invitation is made, its link shown once, and withdrawn', async () => {
   await form.getByLabel('Role').selectOption('Guest')
   await form.getByLabel('Works for').selectOption('a day')
   await form.getByLabel('data').check()
-  await form.getByRole('button', { name: 'Make the link' }).click()
+  await form.getByRole('button', { name: 'Create link' }).click()
   expect(await page.getByTestId('new-invitation').textContent()).toContain('/invitation?token=')
   expect(await lookAt(page, 'people-invited-phone')).toEqual([])
   const asked = service.signIn.asked.find(({ route }) => route === 'POST /api/invitations')
@@ -68,7 +68,7 @@ test('an invitation is made, its link shown once, and withdrawn', async () => {
 
 test('why a person may use something: every setting with where it comes from, also after a change', async () => {
   const page = await at('people/u_bob')
-  const holds = page.getByRole('table', { name: 'What holds' })
+  const holds = page.getByRole('table', { name: 'Effective settings' })
   const row = (name: string) => holds.getByRole('row', { name: new RegExp(`^${name} `) }).innerText()
   await until(async () => expect(await row('Models')).toMatch(/qwen3-vl\s+team “data”/))
   expect(await row('MCP servers(?! of)')).toMatch(/flights, calendar\s+this Sandlot/)
@@ -84,9 +84,9 @@ test('why a person may use something: every setting with where it comes from, al
   await form.getByLabel('qwen3-vl').uncheck()
   await form.getByLabel('Tokens a day').fill('200000')
   await form.getByRole('button', { name: 'Save' }).click()
-  await form.getByText('Saved. It holds from the next message on.').waitFor()
-  await until(async () => expect(await row('Models')).toMatch(/gpt-5-mini\s+set for them alone/))
-  expect(await row('Tokens a day')).toMatch(/200,000\s+set for them alone/)
+  await form.getByText('Saved. Applies from the next message.').waitFor()
+  await until(async () => expect(await row('Models')).toMatch(/gpt-5-mini\s+personal/))
+  expect(await row('Tokens a day')).toMatch(/200,000\s+personal/)
   expect(service.teams.settings.get('person:u_bob')?.settings).toEqual({
     models: ['gpt-5-mini'],
     limits: { tokensPerDay: 200_000 },
@@ -96,26 +96,26 @@ test('why a person may use something: every setting with where it comes from, al
 test('two administrators set the same: both values are shown, and one is chosen', async () => {
   const page = await at('teams/t_data')
   const form = page.getByRole('form', { name: 'What the agent may do' })
-  await form.getByText('Without it: Yolo: everything runs that no rule denies (this Sandlot).').waitFor()
-  await form.getByLabel('Highest mode').last().selectOption('Manual: reads run, the rest asks')
+  await form.getByText('Without it: YOLO: everything runs unless a rule denies it (this Sandlot).').waitFor()
+  await form.getByLabel('Highest mode').last().selectOption('Manual: reads run, everything else asks')
   const theirs = { settings: { modeCeiling: 'yolo' as const, instructions: 'Be kind.' }, revision: 4 }
   service.teams.settings.set('team:t_data', theirs)
   await form.getByRole('button', { name: 'Save', exact: true }).click()
   const conflict = form.getByRole('alert')
-  await conflict.getByText('Another administrator changed this meanwhile.').waitFor()
+  await conflict.getByText('Another administrator changed this while you were editing.').waitFor()
   complaints.length = 0 // the 409
   const row = conflict.getByRole('row', { name: /Highest mode/ })
   expect(await row.innerText()).toMatch(/Yolo.*Manual/s)
   await conflict.scrollIntoViewIfNeeded()
   expect(await lookAt(page, 'team-conflict')).toEqual([])
-  await conflict.getByRole('button', { name: 'Take theirs' }).click()
+  await conflict.getByRole('button', { name: 'Use theirs' }).click()
   expect(await form.getByLabel('Instructions').last().inputValue()).toBe('Be kind.')
   expect(service.teams.settings.get('team:t_data')).toEqual(theirs)
 
-  await form.getByLabel('Highest mode').last().selectOption('Manual: reads run, the rest asks')
+  await form.getByLabel('Highest mode').last().selectOption('Manual: reads run, everything else asks')
   service.teams.settings.set('team:t_data', { settings: {}, revision: 5 })
   await form.getByRole('button', { name: 'Save', exact: true }).click()
-  await conflict.getByRole('button', { name: 'Save mine over it' }).click()
+  await conflict.getByRole('button', { name: 'Overwrite with mine' }).click()
   await form.getByText('Saved.').waitFor()
   complaints.length = 0 // the 409
   const kept = { modeCeiling: 'manual', instructions: 'Be kind.' }
@@ -125,8 +125,8 @@ test('two administrators set the same: both values are shown, and one is chosen'
 test('what cannot be is said before it is sent; a name that is taken, after', async () => {
   const page = await at('teams/t_data')
   const form = page.getByRole('form', { name: 'What the agent may do' })
-  await form.getByLabel('Network of the sandbox', { exact: true }).check()
-  await form.getByLabel('Network of the sandbox').last().selectOption('None')
+  await form.getByLabel('Sandbox network', { exact: true }).check()
+  await form.getByLabel('Sandbox network').last().selectOption('None')
   await form.getByRole('button', { name: 'Save', exact: true }).click()
   await form.getByText('hosts and ask say nothing with').waitFor()
   expect(service.teams.settings.get('team:t_data')?.revision).toBe(3)
@@ -200,12 +200,12 @@ test('a role is changed; who was first is shown, and one decides', async () => {
 test('a person who is locked out gets a new password, which is shown once, or loses the second step', async () => {
   const page = await at('people/u_bob')
   await page.getByRole('button', { name: 'Reset password' }).click()
-  await page.getByText('all their sign-ins end').waitFor()
-  await page.getByRole('button', { name: 'Make a new password' }).click()
+  await page.getByText('are signed out everywhere').waitFor()
+  await page.getByRole('button', { name: 'Create new password' }).click()
   expect(await page.getByTestId('new-password').textContent()).toBe('plum-orbit-kettle-94')
   await page.getByRole('button', { name: 'Remove two-step sign-in' }).click()
   await page.getByRole('button', { name: 'Remove it' }).click()
-  await page.getByText('Their two-step sign-in is removed.').waitFor()
+  await page.getByText('Two-step sign-in removed.').waitFor()
 })
 
 test('while the agent is away the page says so, and the person is shown all the same', async () => {

@@ -55,7 +55,7 @@ test('two-step sign-in: a code to scan, recovery codes once, and off again by th
     part.getByRole('button', { name: 'Download' }).click(),
   ])
   expect(saved.suggestedFilename()).toBe('sandlot-recovery-codes.txt')
-  await part.getByRole('button', { name: 'I have kept them' }).click()
+  await part.getByRole('button', { name: 'I’ve saved them' }).click()
   await part.getByText('On', { exact: true }).waitFor()
   await part.getByRole('button', { name: 'Turn off' }).click()
   await part.getByLabel('Your password', { exact: true }).fill(PERSON.password)
@@ -76,7 +76,7 @@ test('where one is signed in: this browser is named, another sign-in is ended', 
   await own.getByText('This browser').waitFor()
   await own.scrollIntoViewIfNeeded()
   expect(await lookAt(page, 'security-phone-dark')).toEqual([])
-  await own.getByRole('button', { name: 'End this one: Safari on iPhone' }).click()
+  await own.getByRole('button', { name: 'Sign out: Safari on iPhone' }).click()
   await until(async () => expect(await own.getByRole('listitem').count()).toBe(1))
   expect(await own.getByRole('button').count()).toBe(0)
 })
@@ -101,7 +101,7 @@ test('providers are linked and unlinked; why one was not is said; the only way i
   const providers = [{ id: 'work', name: 'Example SSO', linkedAt }]
   service.signIn.account = { password: false, secondFactor: false, providers }
   await page.goto(`${url()}/settings/security`)
-  await page.getByText('A second step is set up there, not here.').waitFor()
+  await page.getByText('Set up two-step sign-in there.').waitFor()
   expect(await page.getByRole('button', { name: 'Change password' }).count()).toBe(0)
   await page.getByRole('button', { name: 'Unlink Example SSO' }).click()
   await page.getByText('This is your only way in.').waitFor()

@@ -51,12 +51,12 @@ test.each(
     2,
   )
   await page.getByText('70 % read from cache', { exact: true }).waitFor()
-  await page.getByText('The same as a table').click()
+  await page.getByText('Show as table').click()
   expect(await page.getByRole('rowheader', { name: /^\d{4}-\d\d-\d\d$/ }).count()).toBeGreaterThan(9)
   expect(await lookAt(page, name)).toEqual([])
   await page.getByLabel('Model', { exact: true }).selectOption('home-made')
   await until(() => expect(service.usage.asked.at(-1)).toMatch(/&model=home-made$/))
-  await page.getByLabel('Days', { exact: true }).selectOption('Days of my choice')
+  await page.getByLabel('Days', { exact: true }).selectOption('Custom range')
   await page.getByLabel('First day (UTC)').fill('2026-11-01')
   await until(() => expect(service.usage.asked.at(-1)).toContain('from=2026-11-01'))
 
@@ -122,7 +122,7 @@ test.each(
     await page.getByText('Tokens of the team “Data” today').waitFor()
     const read = page.getByRole('region', { name: 'Workspace instructions' })
     expect(await read.getByRole('listitem').allInnerTexts()).toEqual([
-      'AGENTS.md\n18 KiB of 60 KiB\n\nCut: the files are over 32 KiB together.',
+      'AGENTS.md\n18 KiB of 60 KiB\n\nTruncated: these files exceed 32 KiB in total.',
       expect.stringMatching(/^reports\/CLAUDE\.md\n2\.1 KiB\n\nAs read on 29 Nov 2026, \d\d:00\.$/),
       'reports/quarterly-figures/AGENTS.md\n–\n\nCouldn’t be read: it is a link that is absolute or leads out of the workspace.',
     ])

@@ -48,7 +48,7 @@ test('a conversation as Markdown: what was said, called and answered; backticks 
       '````\n```\n2 3 5\n```\n````',
       '## Sandlot',
       '2, 3 a',
-      '*Cut off here. The model did not answer in time.*',
+      '*Cut off here. The model didn’t answer in time.*',
       '## Sandlot',
       '2, 3 and 5.',
       '*Reached the limit of 3 steps.*\n',

@@ -87,7 +87,7 @@ function open(storage: KeyValue = memoryStorage(), started: string[] = []): Chat
     fetchSession: async (sessionId) => {
       lookedUp.push(sessionId)
       const found = lines.find((line) => line.sessionId === sessionId)
-      if (found === undefined) throw new Error('There is no such chat.')
+      if (found === undefined) throw new Error('Chat not found.')
       return found
     },
     onRefused: () => undefined,
@@ -359,7 +359,7 @@ test('another’s or a deleted session is said to be missing, and an unreadable 
         type: 'ai_chat_error',
         sessionId: frame.sessionId,
         code: 'not_found',
-        message: 'There is no such chat.',
+        message: 'Chat not found.',
       })
     }
   }

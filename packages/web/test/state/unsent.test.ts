@@ -154,7 +154,7 @@ test('a folder, a text and one too many are said, and stop nothing that comes wi
   const { attachments, names } = tab()
   const folder = fileOf('photos', () => Promise.reject(new DOMException('no file', 'NotFoundError')))
   await attachments.add(null, [folder, picture('one.png')], ALL)
-  expect(attachments.of(null).problem).toBe('“photos” cannot be read. Attach files, not folders.')
+  expect(attachments.of(null).problem).toBe('Can’t read “photos”. Attach files, not folders.')
   await attachments.add(null, [new File(['words'], 'notes.txt'), picture('two.png')], ONLY_IMAGES)
   expect(attachments.of(null).problem).toBe('Only images can be attached here.')
   expect(names(null)).toEqual(['one.png sending', 'two.png sending'])
@@ -163,7 +163,7 @@ test('a folder, a text and one too many are said, and stop nothing that comes wi
     Array.from({ length: MAX_IMAGES }, () => picture('more.png')),
     ALL,
   )
-  expect(attachments.of(null)).toMatchObject({ problem: 'A message takes 10 images.' })
+  expect(attachments.of(null)).toMatchObject({ problem: 'A message can have up to 10 images.' })
   expect(names(null)).toHaveLength(MAX_IMAGES)
   expect(complaint).toHaveBeenCalledTimes(1)
   complaint.mockRestore()

@@ -34,7 +34,7 @@ test('an app that begins to listen is a card in its chat, which leads to the pan
   const opens = (...ports: number[]) =>
     service.emit('s_fixed', [makeSandlotEvent({ type: 'ports_open', ports }, { live: true }, Date.now())])
   opens(8000)
-  const card = page.getByText('An app listens in your sandbox, on port 8000')
+  const card = page.getByText('An app is running in your sandbox on port 8000')
   await card.waitFor()
   expect(await lookAt(page, 'app-card-light')).toEqual([])
   await page.getByRole('button', { name: 'Show it' }).click()
@@ -46,7 +46,7 @@ test('an app that begins to listen is a card in its chat, which leads to the pan
   service.change('s_fixed', { title: 'Closed again' })
   await page.getByRole('link', { name: /Closed again/ }).waitFor()
   opens(8000, 9000)
-  await page.getByText('An app listens in your sandbox, on ports 8000, 9000').waitFor()
+  await page.getByText('An app is running in your sandbox on ports 8000, 9000').waitFor()
   await page.getByRole('button', { name: 'Dismiss' }).click()
-  await page.getByText(/An app listens/).waitFor({ state: 'detached' })
+  await page.getByText(/An app is running/).waitFor({ state: 'detached' })
 })

@@ -21,7 +21,7 @@ async function openFiles(page: Page) {
       .evaluateAll((items) => items.map((one) => `${one.getAttribute('aria-level')} ${one.ariaLabel}`))
   const menu = async (name: string, action: string) => {
     await item(name).hover()
-    await page.getByRole('button', { name: `More about ${name}` }).click()
+    await page.getByRole('button', { name: `Options for ${name}` }).click()
     await page.getByRole('menuitem', { name: action, exact: true }).click()
   }
   return { tree, item, names, menu }
@@ -143,16 +143,16 @@ test('a text is changed and saved; one that another has changed is not lost', as
   service.files.set('note.txt', Buffer.from('theirs'))
   await field.fill('mine')
   await page.getByRole('button', { name: 'Save', exact: true }).click()
-  const question = page.getByRole('group', { name: 'It was changed meanwhile' })
+  const question = page.getByRole('group', { name: 'File changed' })
   await question.waitFor()
   complaints.length = 0 // the 409
   expect(await lookAt(page, 'files-conflict')).toEqual([])
   expect(kept()).toEqual(['note.txt=theirs'])
-  await question.getByRole('button', { name: 'Save mine over it' }).click()
+  await question.getByRole('button', { name: 'Overwrite with mine' }).click()
   await until(() => expect(kept()).toEqual(['note.txt=mine']))
   await field.fill('unsaved')
   await page.getByRole('button', { name: 'Close', exact: true }).click()
-  await page.getByRole('button', { name: 'Go on editing' }).click()
+  await page.getByRole('button', { name: 'Keep editing' }).click()
   expect(await field.inputValue()).toBe('unsaved')
   // Nor is it lost with the panel.
   await page.getByRole('button', { name: 'Close the workspace' }).click()
@@ -180,7 +180,7 @@ test('what runs in the background shows in the tree and in the open file, and se
   for (const name of ['log', 'run.txt']) await item(name).click({ modifiers: ['Control'] })
   await item('other.txt').click({ modifiers: ['Control'] })
   await item('run.txt').hover()
-  await page.getByRole('button', { name: 'More about run.txt' }).click()
+  await page.getByRole('button', { name: 'Options for run.txt' }).click()
   const zip = page.getByRole('menuitem', { name: 'Download 2 entries as zip' })
   expect(await zip.getAttribute('href')).toBe('/api/files/zip?path=log%2Frun.txt&path=log%2Fother.txt')
   await page.keyboard.press('Escape')
@@ -201,7 +201,7 @@ test('what runs in the background shows in the tree and in the open file, and se
 test('an empty workspace says what belongs there, and what the agent wrote is saved from its card', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   await page.getByRole('button', { name: 'Workspace', exact: true }).click()
-  await page.getByText('Nothing is here yet').waitFor()
+  await page.getByText('No files yet').waitFor()
   await page.keyboard.press('Escape')
   const edit = card(page, 'c_edit')
   await edit.getByRole('button').first().click()
@@ -247,7 +247,7 @@ test.each(
         640,
       ),
     )
-    await page.getByText('Last year: not in your workspace any more').waitFor()
+    await page.getByText('Last year: no longer in your workspace').waitFor()
     expect(await card(page, 'c_plot').getByRole('button').first().getAttribute('aria-expanded')).toBe('false')
     await card(page, 'c_plot').getByRole('img').waitFor()
     complaints.length = 0
@@ -264,10 +264,10 @@ test.each(
     expect(await lookAt(page, `made-text-${name}`)).toEqual([])
     await page.keyboard.press('Escape')
     await openLink('data.bin')
-    await opened.getByText('These are its bytes').waitFor()
+    await opened.getByText('Can’t preview this file').waitFor()
     await page.keyboard.press('Escape')
     await openLink('old.csv')
-    await opened.getByText('not in your workspace any more').waitFor()
+    await opened.getByText('no longer in your workspace').waitFor()
     complaints.length = 0
     await page.keyboard.press('Escape')
     await plot.click()

@@ -36,8 +36,8 @@ export function ApprovalMenu(props: {
     >
       <Menu.Root>
         <Menu.Trigger
-          aria-label="More answers"
-          title="Remember, or deny and explain"
+          aria-label="More options"
+          title="More options: remember, or deny with a reason"
           disabled={props.disabled}
           className="inline-flex h-8 w-8 items-center justify-center rounded-lg border border-line-strong bg-raised text-muted shadow-1 hover:bg-hover hover:text-ink disabled:opacity-50 data-popup-open:bg-hover pointer-coarse:size-11"
         >

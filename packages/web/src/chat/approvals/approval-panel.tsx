@@ -147,7 +147,7 @@ function Answers(props: {
         <Button
           disabled={disabled || access === 'watch'}
           className="h-8 px-3 pointer-coarse:flex-1"
-          title="Change the call, then allow it"
+          title="Edit the call, then allow it"
           onClick={props.onEdit}
         >
           <SquarePen className="size-3.5" aria-hidden />
@@ -161,9 +161,11 @@ function Answers(props: {
         onExplain={reject === undefined ? undefined : props.onExplain}
       />
       {access === 'watch' && (
-        <span className="text-xs text-muted">As you watch, you allow or deny it as it is.</span>
+        <span className="text-xs text-muted">
+          You’re watching, so you can allow or deny it but not edit it.
+        </span>
       )}
-      {props.marked && <span className="text-xs text-muted">Press the keys again to answer</span>}
+      {props.marked && <span className="text-xs text-muted">Press again to confirm</span>}
     </div>
   )
 }
@@ -181,7 +183,7 @@ function Explanation(props: { disabled: boolean; onDeny: (why: string) => void; 
       }}
     >
       <label htmlFor={reasonId} className="sr-only">
-        What the model should do instead
+        What to do instead
       </label>
       <input
         id={reasonId}
@@ -210,14 +212,12 @@ function ApprovalNote(props: { expiresAt: number; answered: boolean; online: boo
   const now = useNow(true)
   const left = props.expiresAt - now
   if (props.answered && !props.online) {
-    return <p className="text-xs text-muted">Your answer is sent as soon as the connection is back.</p>
+    return <p className="text-xs text-muted">Your answer will be sent when you’re back online.</p>
   }
   if (left > HOUR_MS) return null
   return (
     <p className="text-xs text-muted" aria-live="off">
-      {left > 0
-        ? `Counts as denied in ${formatDuration(left)} if nobody answers.`
-        : 'The time to answer is over.'}
+      {left > 0 ? `Denied automatically in ${formatDuration(left)}.` : 'This approval has expired.'}
     </p>
   )
 }
@@ -253,7 +253,7 @@ export function ApprovalWhy(props: { why: readonly RuleReason[]; whole: string }
           </button>
         )}
       </div>
-      <ul id={listId} hidden={!open} aria-label="Why this asks" className="flex flex-col gap-1">
+      <ul id={listId} hidden={!open} aria-label="Why approval is needed" className="flex flex-col gap-1">
         {others.map((reason) => (
           <li key={`${reason.part}\n${reason.because}`} className="[overflow-wrap:anywhere]">
             <Reason reason={reason} whole={props.whole} />

@@ -41,9 +41,7 @@ export function EditCall(props: EditProps) {
       },
       (error: unknown) => {
         if (left) return
-        setProblem(
-          `The tool’s form could not be read, so its arguments are shown as JSON. ${messageOf(error)}`,
-        )
+        setProblem(`Couldn’t read the tool’s form, so its arguments are shown as JSON. ${messageOf(error)}`)
         setFields(null)
       },
     )
@@ -64,7 +62,7 @@ export function EditCall(props: EditProps) {
       {problem !== null && <Alert>{problem}</Alert>}
       {fields === undefined ? (
         <p role="status" className="text-sm text-muted">
-          Loading the form of this tool…
+          Loading form…
         </p>
       ) : fields === null ? (
         <JsonForm {...props} />
@@ -166,7 +164,7 @@ function ChangeForm(
           Back
         </Button>
         <span className="text-xs text-muted pointer-coarse:hidden">
-          Rules judge the changed call, and the model is told what you changed.
+          Rules apply to the edited call, and the model is told what you changed.
         </span>
       </div>
     </form>
@@ -238,9 +236,7 @@ export function ChangedCall(props: { call: CallEntry }) {
     <section data-testid="changed-call" aria-label="What was changed" className="flex flex-col gap-1.5">
       <p className="text-sm text-muted">
         {other === null ? 'You' : <Revealed text={other.name} />}{' '}
-        {changes.length === 0
-          ? 'looked at this call and changed nothing.'
-          : 'changed this call before it ran.'}
+        {changes.length === 0 ? 'reviewed this call without changes.' : 'changed this call before it ran.'}
       </p>
       {changes.map(({ name, oldText, newText }) => (
         <DiffView key={name} path={name} oldText={oldText} newText={newText} file={null} />

@@ -98,7 +98,7 @@ export function editedJson(text: string): { input: Record<string, unknown> } | {
   if (read === undefined) return { problem: 'This is not valid JSON.' }
   return isRecord(read.value)
     ? { input: read.value }
-    : { problem: 'The arguments are a JSON object, like {"path": "a.txt"}.' }
+    : { problem: 'Arguments must be a JSON object, like {"path": "a.txt"}.' }
 }
 
 /** Names of the arguments that differ, with both texts. */

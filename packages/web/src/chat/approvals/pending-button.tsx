@@ -30,7 +30,7 @@ export function PendingButton() {
         <button
           type="button"
           data-testid="pending"
-          title="What waits for you in all chats"
+          title="Approvals waiting for you"
           aria-label={`${formatCount(waiting, 'call')} ${waiting === 1 ? 'waits' : 'wait'} for you`}
           onClick={() => setOpen(true)}
           className="inline-flex h-8 shrink-0 items-center gap-1.5 rounded-lg border border-waiting-line bg-waiting-wash px-2 text-xs font-semibold text-waiting tabular-nums hover:bg-hover max-md:h-11"
@@ -45,7 +45,7 @@ export function PendingButton() {
         open={open}
         onOpenChange={setOpen}
       >
-        <Suspense fallback={<p className="px-5 py-6 text-sm text-muted">Loading what waits…</p>}>
+        <Suspense fallback={<p className="px-5 py-6 text-sm text-muted">Loading…</p>}>
           <PendingList onClose={() => setOpen(false)} />
         </Suspense>
       </TitledDialog>

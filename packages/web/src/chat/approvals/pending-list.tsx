@@ -66,7 +66,7 @@ export default function PendingList(props: { onClose: () => void }) {
       <ListStatus problem={problem} failed={failed} count={waiting === null ? null : open.length} />
       <ul
         ref={region}
-        aria-label="Calls that wait for you"
+        aria-label="Waiting for you"
         className="relative flex min-h-0 flex-1 flex-col gap-2 overflow-y-auto p-3 empty:hidden"
       >
         {open.map((one, index) => (
@@ -95,12 +95,10 @@ function ListStatus(props: { problem: string | null; failed: string | null; coun
         {problem !== null && <Alert>{problem}</Alert>}
         {failed !== null && <Alert>{failed}</Alert>}
       </div>
-      {count === null && problem === null && (
-        <p className="px-5 py-6 text-sm text-muted">Loading what waits…</p>
-      )}
+      {count === null && problem === null && <p className="px-5 py-6 text-sm text-muted">Loading…</p>}
       {count === 0 && (
         <p className="px-5 py-8 text-center text-sm text-muted">
-          Nothing waits for you. When a call needs your approval, in any chat, it is listed here.
+          Nothing needs you. Approvals from all your chats appear here.
         </p>
       )}
     </>
@@ -127,16 +125,14 @@ function useChosen(open: readonly WaitingApproval[], region: RefObject<HTMLEleme
 }
 
 function MoreWait() {
-  return (
-    <li className="px-2 py-1 text-xs text-muted">More chats wait; they appear when these are answered.</li>
-  )
+  return <li className="px-2 py-1 text-xs text-muted">More are waiting; they appear as you answer these.</li>
 }
 
 function KeyHints() {
   return (
     <p className="flex flex-wrap items-center gap-x-3 gap-y-1 border-t border-line px-5 py-2 text-xs text-muted pointer-coarse:hidden">
       <span>
-        <Kbd keys="J" /> <Kbd keys="K" /> next, before
+        <Kbd keys="J" /> <Kbd keys="K" /> next/previous
       </span>
       <span>
         <Kbd keys={keysOf('allow', ownKeys())} /> allow
@@ -282,7 +278,7 @@ function RowAnswers(props: {
         className="h-8 px-3 pointer-coarse:flex-1"
         onClick={props.onVisit}
       >
-        {question === undefined ? 'Open chat' : 'Answer in its chat'}
+        {question === undefined ? 'Open chat' : 'Answer in chat'}
       </Button>
     </div>
   )
@@ -319,8 +315,8 @@ function bringIntoView(row: HTMLElement, region: HTMLElement): string {
   const isTooLong = row.offsetHeight > region.clientHeight
   row.scrollIntoView({ block: isTooLong ? 'start' : 'nearest' })
   return isTooLong
-    ? 'It is longer than the list: read it to its end, then use its buttons.'
-    : 'Brought into view. Press the keys again to allow it.'
+    ? 'It’s too long to show here. Read it to the end, then use its buttons.'
+    : 'Press again to allow it.'
 }
 
 /** Reloaded when the list of chats reports that something waits, or waits no more. */

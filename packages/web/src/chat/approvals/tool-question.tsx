@@ -48,7 +48,7 @@ export function ToolQuestion(props: { call: CallEntry; sessionId: string; questi
         <QuestionInput
           key={name}
           name={name}
-          field={choices.length > 0 ? { type: 'string', title: 'Or in your own words' } : field}
+          field={choices.length > 0 ? { type: 'string', title: 'Or type your own answer' } : field}
           // Next to choices, text is optional.
           required={required.includes(name) || choices.length > 0}
           value={content[name]}

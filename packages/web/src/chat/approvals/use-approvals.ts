@@ -34,7 +34,7 @@ export function useApprovals(
   useAnswered(waiting, (answered) => {
     const [next] = waiting
     if (marked !== null && answered.includes(marked)) setMarked(null)
-    setSaid(next === undefined ? 'Nothing else waits for you.' : `Next: ${titleOf(next)}`)
+    setSaid(next === undefined ? 'Nothing else needs you.' : `Next: ${titleOf(next)}`)
     const active = document.activeElement
     const lost = active === null || active === document.body || active.matches(':disabled')
     if (!lost || focused.current === null || !answered.includes(focused.current)) return
@@ -47,8 +47,8 @@ export function useApprovals(
     setMarked(call.id)
     const act = kind === 'allow_once' ? 'allow' : 'deny'
     const how = fits
-      ? `Press the keys again to ${act} it`
-      : 'It is longer than the screen: read it to its end, then use its buttons'
+      ? `Press again to ${act} it`
+      : 'It’s longer than the screen. Read it to the end, then use its buttons'
     setSaid(`${before}Brought into view: ${titleOf(call)}. ${how}.`)
   }
   return {

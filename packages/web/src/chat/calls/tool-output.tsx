@@ -93,7 +93,7 @@ function StoredToolOutput(props: {
         <TextOutput text={forModel} label={label} />
       )}
       {output.state === 'unreadable' && (
-        <p className="text-xs text-muted">This is what the model read. The stored output: {output.message}</p>
+        <p className="text-xs text-muted">This is what the model saw. Full output: {output.message}</p>
       )}
       <OutputFooter info={info} url={url} />
     </div>
@@ -111,7 +111,7 @@ function OutputFooter(props: { info: NonNullable<CallEntry['outputInfo']>; url: 
       data-testid="output-footer"
     >
       <span className="min-w-0">
-        {info.truncated ? `${size} in all. The model read its beginning and its end.` : size}
+        {info.truncated ? `${size} in total. The model saw the beginning and the end.` : size}
       </span>
       {info.unstored !== undefined && <span className="min-w-0">{unstoredWords(info.unstored)}</span>}
       <span className={info.unstored?.from === 0 ? 'hidden' : 'flex gap-4'}>

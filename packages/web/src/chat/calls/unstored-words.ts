@@ -5,8 +5,8 @@ import { formatBytes } from '@sandlot/shared/base/format-bytes'
 type Unstored = NonNullable<OutputInfo['unstored']>
 
 const WHY: Record<Unstored['why'], string> = {
-  limit: 'that is the most for one output.',
-  budget: 'your chats have used up their storage. Delete chats to make room.',
+  limit: 'the limit for one output.',
+  budget: 'your chat storage is full. Delete chats to free up space.',
   disk: 'the server’s disk is nearly full.',
 }
 

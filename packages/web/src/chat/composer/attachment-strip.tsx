@@ -42,7 +42,7 @@ export function AttachmentStrip(props: { attachments: ComposerAttachments }) {
             </span>
             {item.again !== null && (
               <IconButton
-                label={`Send ${item.name} again`}
+                label={`Retry ${item.name}`}
                 className="-my-2 size-7 pointer-coarse:size-11"
                 onClick={item.again}
               >

@@ -166,7 +166,7 @@ function onFieldKey(
 }
 
 function placeholderOf(props: ComposerProps, commenting: boolean): string {
-  if (commenting) return 'Comment for the people here; @ mentions one'
+  if (commenting) return 'Comment to people here; @ to mention'
   return props.placeholder ?? (props.busy ? 'Add to what is running…' : 'Ask Sandlot to do something…')
 }
 

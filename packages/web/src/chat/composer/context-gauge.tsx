@@ -37,7 +37,7 @@ export function ContextGauge(props: {
   const share = context === null ? 0 : Math.min(1, context.used / context.size)
   const percent = Math.round(share * 100)
   const near = share >= NEAR
-  const words = context === null ? 'Context use isn’t known' : `${percent} % of the model’s context is used`
+  const words = context === null ? 'Context use isn’t known' : `${percent} % of context used`
   return (
     <div ref={host}>
       <Popover.Root>
@@ -75,7 +75,7 @@ function Details({ spent, instructionFiles, budgets }: Parameters<typeof Context
       {instructionFiles.length > 0 && <InstructionFiles files={instructionFiles} />}
       {budgets.length > 0 && (
         <Rows
-          title="What is used of limits"
+          title="Usage limits"
           rows={budgets.map((budget) => [budgetName(budget), budgetUse(budget)] as const)}
         />
       )}
@@ -114,11 +114,11 @@ function Fullness(props: { context: Transcript['context']; words: string; near: 
       <Popover.Title className="text-sm font-semibold text-ink">{words}</Popover.Title>
       <p className="mt-0.5 text-xs">
         {context === null
-          ? 'No answer in this chat came with a count of its tokens.'
+          ? 'The provider hasn’t reported token counts in this chat.'
           : `About ${tokenWords(context.used)} of ${context.assumed ? 'an assumed ' : ''}${tokenWords(context.size)} tokens.`}{' '}
         {near
-          ? 'Soon a summary takes the place of what is older; you can have it made now.'
-          : 'When it is nearly full, a summary takes the place of what is older.'}
+          ? 'Older messages will soon be summarised. You can do it now.'
+          : 'When it’s nearly full, older messages are summarised.'}
       </p>
     </div>
   )
@@ -185,7 +185,7 @@ function sizeWords({ bytes, given }: InstructionFile): string {
 function Remarks({ file: { given, readAt, unreadable } }: { file: InstructionFile }) {
   return (
     <>
-      {given !== undefined && <p className="text-waiting">Cut: the files are over 32 KiB together.</p>}
+      {given !== undefined && <p className="text-waiting">Truncated: these files exceed 32 KiB in total.</p>}
       {unreadable !== undefined && (
         <p className="text-waiting">Couldn’t be read: {UNREADABLE_WORDS[unreadable]}.</p>
       )}

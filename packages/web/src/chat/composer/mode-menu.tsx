@@ -6,19 +6,19 @@ import { useChat } from '../../state/chat-context.ts'
 import { Menu } from '../../ui/on-demand.tsx'
 
 export const MODE_WORDS: Record<Mode, { name: string; means: string; icon: LucideIcon }> = {
-  manual: { name: 'Manual', means: 'Reads run. Everything else asks first.', icon: ShieldCheck },
+  manual: { name: 'Manual', means: 'Reads run. Everything else asks.', icon: ShieldCheck },
   'auto-edit': {
     name: 'Auto-edit',
-    means: 'Reads and file edits run. Commands ask first.',
+    means: 'Reads and file edits run. Commands ask.',
     icon: PencilLine,
   },
   auto: {
     name: 'Auto',
     means:
-      'Commands run too, where the sandbox has no network. One that shows that it deletes what git does not hold asks first; what a script does is not seen.',
+      'Commands run too if the sandbox has no network. Commands that visibly delete files outside git ask first; scripts aren’t inspected.',
     icon: Box,
   },
-  yolo: { name: 'YOLO', means: 'Everything runs that no rule denies.', icon: Zap },
+  yolo: { name: 'YOLO', means: 'Everything runs unless a rule denies it.', icon: Zap },
 }
 
 function isMode(value: unknown): value is Mode {
@@ -29,7 +29,7 @@ function isMode(value: unknown): value is Mode {
 function modeRefusal(ceiling: Mode | undefined, mode: Mode): string | undefined {
   return isWithin(ceiling, mode)
     ? undefined
-    : `Your administrator allows no mode above ${MODE_WORDS[ceiling ?? mode].name}.`
+    : `Your administrator limits you to ${MODE_WORDS[ceiling ?? mode].name}.`
 }
 
 export function ModeMenu(props: { mode: Mode; onChange: (mode: Mode) => void }) {

@@ -29,7 +29,7 @@ export function ModelMenu(props: { me: Me; choice: ModelChoice; onChange: (choic
           <Menu.Positioner positionMethod="fixed" side="top" align="start" sideOffset={8} className="z-50">
             <Menu.Popup className="popup max-h-[60vh] w-64 max-w-[calc(100vw-2rem)] overflow-y-auto rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
               <Menu.Group>
-                <Heading>Model, from the next message on</Heading>
+                <Heading>Model (from your next message)</Heading>
                 <Menu.RadioGroup
                   value={choice.model}
                   onValueChange={(value: string) => onChange(withModel(me, choice, value))}
@@ -43,12 +43,12 @@ export function ModelMenu(props: { me: Me; choice: ModelChoice; onChange: (choic
               </Menu.Group>
               {levels.length > 0 && (
                 <Menu.Group>
-                  <Heading>How hard it thinks</Heading>
+                  <Heading>Reasoning effort</Heading>
                   <Menu.RadioGroup
                     value={choice.thoughtLevel}
                     onValueChange={(value: string | null) => onChange({ ...choice, thoughtLevel: value })}
                   >
-                    <Item value={null}>By itself</Item>
+                    <Item value={null}>Automatic</Item>
                     {levels.map((name) => (
                       <Item key={name} value={name}>
                         {name}

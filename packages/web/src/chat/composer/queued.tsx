@@ -23,7 +23,7 @@ export function Queued(props: {
   if (props.messages.length === 0) return null
   return (
     <ul
-      aria-label="Waiting to be read"
+      aria-label="Queued"
       data-testid="queued"
       className="border-b border-line py-1.5 pr-2 pl-4 max-md:py-0.5"
     >
@@ -32,7 +32,7 @@ export function Queued(props: {
           <WrittenBy author={message.author} />
           <span className="shrink-0 text-xs leading-5 text-faint">
             {props.asked.includes(message.messageId)
-              ? 'Asked back'
+              ? 'Withdrawn'
               : props.running
                 ? 'Next'
                 : 'Will be sent with your next message'}
@@ -45,7 +45,7 @@ export function Queued(props: {
                   // oxlint-disable-next-line react/no-array-index-key
                   key={index}
                   src={imageSrc(image)}
-                  alt={`Image ${index + 1} of the waiting message`}
+                  alt={`Image ${index + 1} of the queued message`}
                   className="size-5 rounded-sm object-cover"
                 />
               ))}
@@ -83,7 +83,7 @@ function TakeBack(props: { message: QueuedEntry; onTakeBack: (messageId: string)
   if (access !== 'own' && other !== null) return null
   return (
     <IconButton
-      label={`Take back: ${beginningOf(message)}`}
+      label={`Withdraw: ${beginningOf(message)}`}
       className="size-6 max-md:size-9 pointer-coarse:size-11"
       onClick={() => props.onTakeBack(message.messageId)}
     >

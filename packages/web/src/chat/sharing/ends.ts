@@ -5,10 +5,10 @@ const DAY_MS = 86_400_000
 export type EndChoice = 'never' | 'day' | 'week' | 'month'
 
 export const END_CHOICES: Record<EndChoice, { name: string; ms: number | null }> = {
-  never: { name: 'I revoke it', ms: null },
+  never: { name: 'No expiry', ms: null },
   day: { name: 'Tomorrow', ms: DAY_MS },
-  week: { name: 'A week from now', ms: 7 * DAY_MS },
-  month: { name: '30 days from now', ms: 30 * DAY_MS },
+  week: { name: 'In 7 days', ms: 7 * DAY_MS },
+  month: { name: 'In 30 days', ms: 30 * DAY_MS },
 }
 
 /** Epoch milliseconds; null: never. */

@@ -58,7 +58,7 @@ export function PeopleHere(props: { onShare: () => void }) {
               </Popover.Description>
               {reading.access === 'own' && (
                 <Popover.Close render={<Button size="sm" className="mt-3 w-full" />} onClick={props.onShare}>
-                  Who sees this chat…
+                  People with access…
                 </Popover.Close>
               )}
             </Popover.Popup>
@@ -115,8 +115,8 @@ function Person(props: { person: Present; owner: boolean }) {
 
 function WhatItGives({ reading }: { reading: Reading }) {
   const { owner, access, mayApprove } = reading
-  if (owner === null) return 'What the agent does here happens in your sandbox, under your rules.'
-  const may = access === 'watch' ? 'You watch' : 'You take part'
+  if (owner === null) return 'The agent works in your sandbox, under your rules.'
+  const may = access === 'watch' ? 'You’re watching' : 'You’re taking part'
   return (
     <>
       {may}

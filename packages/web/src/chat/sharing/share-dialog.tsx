@@ -59,8 +59,8 @@ function Shares({ sessionId }: { sessionId: string }) {
   return (
     <section aria-label="People and teams" className="flex flex-col gap-4">
       <p className="text-sm text-muted">
-        They see what is said here and what calls print, live, but not your files, terminals or secrets. What
-        a participant asks runs in your sandbox, under your rules: the agent can read files there for them.
+        They see messages and output live, but not your files, terminals or secrets. Participants’ messages
+        run in your sandbox, under your rules, so the agent can read files there for them.
       </p>
       {problem !== null && <Alert>{problem}</Alert>}
       {chosen === null ? (
@@ -79,7 +79,7 @@ function Shares({ sessionId }: { sessionId: string }) {
       )}
       {shares === null && problem === null && (
         <p role="status" className="flex items-center gap-2 text-sm text-muted">
-          <Spinner /> Looking who sees it…
+          <Spinner /> Loading…
         </p>
       )}
       {shares?.length === 0 && chosen === null && (
@@ -110,7 +110,7 @@ function SharedWith(props: {
   const { sessionId, shares, busy } = props
   return (
     <>
-      <ul aria-label="Who sees this chat" className="divide-y divide-line rounded-xl border border-line">
+      <ul aria-label="People with access" className="divide-y divide-line rounded-xl border border-line">
         {shares.map((share) => (
           <ShareLine
             key={share.id}
@@ -122,7 +122,7 @@ function SharedWith(props: {
         ))}
       </ul>
       <div className="flex items-center gap-2">
-        <p className="min-w-0 flex-1 text-xs text-muted">The link to this chat opens it for these only.</p>
+        <p className="min-w-0 flex-1 text-xs text-muted">Only the people above can open this link.</p>
         <CopyButton text={`${location.origin}/s/${sessionId}`} what="link to this chat" />
       </div>
     </>
@@ -158,7 +158,7 @@ function ShareLine(props: {
 }) {
   const { share, busy } = props
   const [changing, setChanging] = useState(false)
-  const name = share.name ?? (share.kind === 'team' ? 'A team that is gone' : 'Somebody who is gone')
+  const name = share.name ?? (share.kind === 'team' ? 'Removed team' : 'Removed person')
   return (
     <li className="flex flex-col gap-3 py-2.5 pr-2 pl-3">
       <div className="flex flex-wrap items-center justify-end gap-2">
@@ -168,7 +168,7 @@ function ShareLine(props: {
             size="sm"
             variant="ghost"
             aria-expanded={changing}
-            aria-label={`Change what ${name} may do`}
+            aria-label={`Change access of ${name}`}
             onClick={() => setChanging(!changing)}
           >
             Change
@@ -250,7 +250,7 @@ function Finder(props: { onChoose: (found: Found) => void }) {
       </div>
       {problem !== null && <Alert>{problem}</Alert>}
       <p role="status" className="px-3 text-sm text-faint empty:hidden">
-        {found?.length === 0 && 'No person or team with that name.'}
+        {found?.length === 0 && 'No matches.'}
       </p>
       <FoundList id={listId} found={shown} at={at} onChoose={props.onChoose} />
     </div>

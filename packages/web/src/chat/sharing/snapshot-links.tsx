@@ -34,10 +34,10 @@ export function SnapshotLinks({ sessionId }: { sessionId: string }) {
     <section aria-labelledby="snapshots-title" className="flex flex-col gap-3 border-t border-line pt-5">
       <div>
         <h3 id="snapshots-title" className="text-sm font-semibold">
-          A link to what it is now
+          Snapshot link
         </h3>
         <p className="mt-0.5 text-sm text-muted">
-          Everybody who is signed in and has the link reads the chat up to here, and nothing that comes later.
+          Anyone signed in with the link can read the chat up to this point, and nothing later.
         </p>
       </div>
       {problem !== null && <Alert>{problem}</Alert>}
@@ -87,7 +87,7 @@ function SnapshotForm(props: {
           checked={outputs}
           onChange={(event) => setOutputs(event.target.checked)}
         />
-        With what calls printed and changed
+        Include command output
       </label>
       <label className="flex min-w-0 flex-1 items-center gap-2 text-sm">
         Until
@@ -100,14 +100,14 @@ function SnapshotForm(props: {
         </select>
       </label>
       <Button type="submit" disabled={props.busy} className="h-10">
-        Make a link
+        Create link
       </Button>
     </form>
   )
 }
 
 function aboutWords({ outputs, expiresAt }: Snapshot): string {
-  const what = outputs ? 'With what calls printed' : 'Only what was said'
+  const what = outputs ? 'With command output' : 'Messages only'
   if (expiresAt === null) return what
   return `${what} · ${expiresAt <= Date.now() ? 'has ended' : `until ${formatDate(expiresAt)}`}`
 }

@@ -53,7 +53,7 @@ export default function SnapshotPage({ id }: { id: string }) {
   if (found.state === 'loading')
     return (
       <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
-        <Spinner /> Opening the snapshot…
+        <Spinner /> Loading…
       </div>
     )
   if (found.state === 'unavailable') return <Unavailable problem={found.problem} />
@@ -94,8 +94,8 @@ function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt 
               </h1>
               <p className="text-sm text-muted">
                 A chat of <Revealed text={owner.name} />, as it was on {formatDate(createdAt)}
-                {outputs ? '' : ', without what calls printed'}.
-                {expiresAt !== null && ` The link works until ${formatDate(expiresAt)}.`}
+                {outputs ? '' : ', without command output'}.
+                {expiresAt !== null && ` The link expires ${formatDate(expiresAt)}.`}
               </p>
             </div>
           </header>
@@ -141,7 +141,7 @@ function Unavailable({ problem }: { problem: string }) {
   return (
     <div className="flex flex-1 flex-col items-center justify-center gap-3 px-6 pb-24 text-center">
       <Link2Off className="size-7 text-faint" aria-hidden />
-      <h1 className="text-lg font-semibold">This snapshot cannot be read</h1>
+      <h1 className="text-lg font-semibold">Snapshot unavailable</h1>
       <p role="alert" className="max-w-sm text-sm text-muted">
         {problem}
       </p>

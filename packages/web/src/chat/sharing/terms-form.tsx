@@ -11,10 +11,10 @@ import { END_CHOICES, type EndChoice, endOf } from './ends.ts'
 export type Terms = Pick<NewShare, 'access' | 'mode' | 'mayApprove' | 'expiresAt'>
 
 const MODE_MEANS: Record<Mode, string> = {
-  manual: 'Read; the rest asks first',
-  'auto-edit': 'Edit files; commands ask first',
-  auto: 'Run commands too, without network',
-  yolo: 'All that no rule denies, unasked',
+  manual: 'Read; everything else asks',
+  'auto-edit': 'Edit files; commands ask',
+  auto: 'Also run commands, if there’s no network',
+  yolo: 'Run everything unless a rule denies it',
 }
 
 export function TermsForm(props: {
@@ -60,8 +60,8 @@ export function TermsForm(props: {
           May answer approvals
           <span className="block text-xs text-muted">
             {access === 'watch'
-              ? 'Allows or denies calls as they are.'
-              : 'Also changes calls before they run, in your sandbox.'}
+              ? 'Can allow or deny calls, but not edit them.'
+              : 'Can also edit calls before they run in your sandbox.'}
           </span>
         </span>
       </label>
@@ -85,14 +85,14 @@ function AccessChoice(props: { access: Terms['access']; onChoose: (access: Terms
       <Choice
         name={name}
         title="Watch"
-        text="Read along, live."
+        text="Read along live."
         checked={access === 'watch'}
         onChoose={() => props.onChoose('watch')}
       />
       <Choice
         name={name}
         title="Take part"
-        text="Also write messages and comments, and stop what runs."
+        text="Also send messages and comments, and stop running work."
         checked={access === 'take_part'}
         onChoose={() => props.onChoose('take_part')}
       />

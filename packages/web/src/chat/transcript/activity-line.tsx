@@ -10,7 +10,7 @@ function wordsOf(activity: Activity): string | null {
     case 'thinking':
       return 'Thinking…'
     case 'reading_results':
-      return 'Reading the results…'
+      return 'Reading results…'
     case 'preparing':
       return `${activity.message}…`
     // The text that grows, the cards that run and the questions that wait speak for themselves.

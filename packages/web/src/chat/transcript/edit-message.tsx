@@ -50,9 +50,7 @@ export function EditMessage(props: {
         className="block max-h-80 min-h-16 w-full resize-none bg-transparent px-2 py-1 text-base leading-relaxed [field-sizing:content] outline-none"
       />
       <div className="mt-1 flex flex-wrap items-center justify-end gap-2">
-        <span className="min-w-0 flex-1 px-2 text-xs text-faint">
-          What was said and answered before stays, one step back.
-        </span>
+        <span className="min-w-0 flex-1 px-2 text-xs text-faint">Earlier versions are kept.</span>
         <Button size="sm" variant="ghost" onClick={() => onEnd(null)}>
           Cancel
         </Button>

@@ -43,7 +43,7 @@ function Thumbnail(props: { src: string | undefined; alt: string; alone: boolean
           size,
         )}
       >
-        <ImageOff className="size-5" aria-hidden /> This image cannot be shown
+        <ImageOff className="size-5" aria-hidden /> Can’t show this image
       </span>
     )
   }

@@ -160,7 +160,7 @@ export function PendingUserMessage(props: { message: PendingMessage; online: boo
         <span className="-mt-0.5 inline-flex min-h-7 items-center gap-1.5 text-xs text-faint pointer-coarse:min-h-11">
           {!props.online && (
             <>
-              <Clock className="size-3" aria-hidden /> Sent when the connection is back
+              <Clock className="size-3" aria-hidden /> Will be sent when you’re back online
             </>
           )}
         </span>

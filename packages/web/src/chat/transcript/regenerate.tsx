@@ -55,7 +55,7 @@ function OtherModels(props: { host: RefObject<HTMLElement | null>; onChoose: (mo
           <Menu.Popup className="popup max-h-[60vh] w-64 max-w-[calc(100vw-2rem)] overflow-y-auto rounded-xl border border-line bg-raised p-1.5 shadow-3 outline-none">
             <Menu.Group>
               <Menu.GroupLabel className="px-2.5 pt-1.5 pb-1 text-xs text-faint">
-                Answer again with, and from now on
+                Answer again, and continue, with
               </Menu.GroupLabel>
               {(me.models ?? []).map(({ name }) => (
                 <Menu.Item

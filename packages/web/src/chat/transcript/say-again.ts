@@ -19,9 +19,9 @@ export async function sayAgain(
   try {
     const { sent, left } = await uploadAgain(images)
     if (text === '' && sent.length === 0)
-      return chat.warn(sessionId, 'The images of this message cannot be sent from here.')
+      return chat.warn(sessionId, 'This message’s images can’t be resent from here.')
     chat.send(sessionId, text, { ...options, images: sent })
-    if (left > 0) chat.warn(sessionId, 'Sent again without images that cannot be sent from here.')
+    if (left > 0) chat.warn(sessionId, 'Sent again without images that can’t be resent from here.')
   } catch (error) {
     chat.warn(sessionId, messageOf(error))
   }

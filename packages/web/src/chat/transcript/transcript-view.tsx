@@ -393,7 +393,7 @@ function ElsewhereRow(props: { isElsewhere: boolean }) {
   return (
     <div role="status" className="flex flex-wrap items-center gap-x-3 gap-y-2 pt-4 text-sm text-muted">
       <span className="size-1.5 rounded-full bg-accent pulse-dot" aria-hidden />
-      The agent is at work in another branch of this chat.
+      The agent is working in another branch of this chat.
       <Button size="sm" onClick={() => choose(null)}>
         Show it
       </Button>

@@ -11,8 +11,8 @@ export default function BytesView({ file }: ViewProps) {
     <>
       <Note>
         {file.size > bytes.length
-          ? `These are the first ${formatBytes(bytes.length)} of ${formatBytes(file.size)}, byte by byte. Download the file to open it elsewhere.`
-          : 'These are its bytes. Download the file to open it elsewhere.'}
+          ? `Showing the first ${formatBytes(bytes.length)} of ${formatBytes(file.size)} as bytes. Download the file to see all of it.`
+          : 'Can’t preview this file, so its bytes are shown. Download it instead.'}
       </Note>
       <Windowed
         count={Math.ceil(bytes.length / IN_A_ROW)}

@@ -25,12 +25,12 @@ export default function ImageView({ file }: ViewProps) {
   const scale = (by: number) => setZoom(Math.min(MOST, Math.max(LEAST, shownAt() * by)))
   useZoomWheel(frame, scale)
   if (tooManyPixels(file.head))
-    return <CannotShow>This picture has too many pixels to show here. Download it to open it.</CannotShow>
+    return <CannotShow>This image is too large to preview. Download it instead.</CannotShow>
   if (shown.state === 'complex')
-    return <TextView file={file} reason="This drawing is too complex to draw here, so it is shown as text." />
-  if (shown.state === 'reading') return <Waiting>Opening the picture…</Waiting>
+    return <TextView file={file} reason="This drawing is too complex to preview, so it’s shown as text." />
+  if (shown.state === 'reading') return <Waiting>Loading…</Waiting>
   if (shown.state !== 'shown')
-    return <CannotShow>This picture is damaged, or of a kind that this browser does not show.</CannotShow>
+    return <CannotShow>This image is damaged, or your browser doesn’t support its format.</CannotShow>
   return (
     <div className="relative flex min-h-0 flex-1 flex-col">
       <div
@@ -80,7 +80,7 @@ function ZoomBar(props: {
         </IconButton>
         <button
           type="button"
-          title="As large as it is"
+          title="Actual size"
           onClick={() => onZoom(1)}
           className="h-8 min-w-14 rounded-lg px-1 text-xs text-muted tabular-nums hover:bg-hover hover:text-ink pointer-coarse:h-11"
         >
@@ -89,7 +89,7 @@ function ZoomBar(props: {
         <IconButton label="Larger" onClick={() => onScale(STEP)}>
           <ZoomIn aria-hidden />
         </IconButton>
-        <IconButton label="Fit it into the panel" aria-pressed={zoom === null} onClick={() => onZoom(null)}>
+        <IconButton label="Fit to panel" aria-pressed={zoom === null} onClick={() => onZoom(null)}>
           <Maximize aria-hidden />
         </IconButton>
         {size !== null && (

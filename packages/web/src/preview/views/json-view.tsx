@@ -19,11 +19,11 @@ export default function JsonView({ file }: ViewProps) {
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set())
   const parsed = useMemo(() => {
     if (read.state !== 'read') return null
-    if (read.more) return { why: 'This file is too large for a tree, so it is shown as text.' }
+    if (read.more) return { why: 'This file is too large for a tree view, so it’s shown as text.' }
     try {
       return { value: parseJson(read.text, /^(jsonl|ndjson)$/.test(endingOf(file.path))) }
     } catch (error) {
-      return { why: `This is no valid JSON, so it is shown as text: ${messageOf(error)}` }
+      return { why: `This isn’t valid JSON, so it’s shown as text: ${messageOf(error)}` }
     }
   }, [read, file.path])
   const rows = useMemo(
@@ -31,7 +31,7 @@ export default function JsonView({ file }: ViewProps) {
     [parsed, toggled],
   )
   if (read.state === 'failed') return <CannotShow>{read.why}</CannotShow>
-  if (read.state === 'reading' || parsed === null) return <Waiting>Reading the file…</Waiting>
+  if (read.state === 'reading' || parsed === null) return <Waiting>Loading…</Waiting>
   if (!('value' in parsed)) return <TextView file={file} reason={parsed.why} />
   return (
     <>

@@ -9,14 +9,9 @@ const MOST_BYTES = 300_000
 export default function MarkdownView({ file }: ViewProps) {
   const read = useText(file, MOST_BYTES)
   if (read.state === 'failed') return <CannotShow>{read.why}</CannotShow>
-  if (read.state === 'reading') return <Waiting>Reading the file…</Waiting>
+  if (read.state === 'reading') return <Waiting>Loading…</Waiting>
   if (read.more)
-    return (
-      <TextView
-        file={file}
-        reason="This text is too long to lay out here, so it is shown as it is written."
-      />
-    )
+    return <TextView file={file} reason="This text is too long to format, so it’s shown as plain text." />
   if (file.size === 0) return <CannotShow>This file is empty.</CannotShow>
   return (
     <>

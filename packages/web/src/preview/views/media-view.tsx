@@ -6,8 +6,7 @@ import { CannotShow, type ViewProps } from '../parts.tsx'
 
 export default function MediaView({ file }: ViewProps) {
   const [broken, setBroken] = useState(false)
-  if (broken)
-    return <CannotShow>This browser does not play this file. Download it to play it elsewhere.</CannotShow>
+  if (broken) return <CannotShow>Your browser can’t play this file. Download it instead.</CannotShow>
   const media = {
     src: `${fileUrl(file.path)}&v=${encodeURIComponent(file.version)}`,
     controls: true,

@@ -22,20 +22,20 @@ export default function NotebookView({ file }: ViewProps) {
   const read = useText(file, MOST_BYTES)
   const parsed = useMemo((): { notebook: Notebook } | { why: string } | null => {
     if (read.state !== 'read') return null
-    if (read.more) return { why: 'This notebook is too large to lay out here, so it is shown as text.' }
+    if (read.more) return { why: 'This notebook is too large to preview, so it’s shown as text.' }
     try {
       return { notebook: readNotebook(JSON.parse(read.text)) }
     } catch (error) {
       return {
         why:
           error instanceof SyntaxError
-            ? 'This notebook is damaged, so it is shown as text.'
+            ? 'This notebook is damaged, so it’s shown as text.'
             : messageOf(error),
       }
     }
   }, [read])
   if (read.state === 'failed') return <CannotShow>{read.why}</CannotShow>
-  if (read.state === 'reading' || parsed === null) return <Waiting>Reading the notebook…</Waiting>
+  if (read.state === 'reading' || parsed === null) return <Waiting>Loading…</Waiting>
   if (!('notebook' in parsed)) return <TextView file={file} reason={parsed.why} />
   const { cells, language } = parsed.notebook
   if (cells.length === 0) return <CannotShow>This notebook has no cells.</CannotShow>
@@ -44,7 +44,7 @@ export default function NotebookView({ file }: ViewProps) {
       <EncodingNote note={read.note} />
       {cells.length > MOST_CELLS && (
         <Note>
-          These are the first {MOST_CELLS} of {cells.length} cells. Download the notebook for the rest.
+          Showing the first {MOST_CELLS} of {cells.length} cells. Download the notebook to see the rest.
         </Note>
       )}
       <div
@@ -135,7 +135,7 @@ function AnsiOutput({ text, failed }: { text: string; failed: boolean }) {
       className={cn('term max-h-96 overflow-auto', failed && 'rounded bg-failed-wash p-2')}
     >
       <AnsiView rendered={rendered} />
-      {text.length > MOST_CHARS && <p className="text-faint">… the rest is not shown here</p>}
+      {text.length > MOST_CHARS && <p className="text-faint">… truncated</p>}
     </div>
   )
 }
@@ -178,6 +178,6 @@ function Chart({ src }: { src: string }) {
 
 function Drawing({ svg }: { svg: string }) {
   const isComplex = useMemo(() => isTooComplex(svg), [svg])
-  if (isComplex) return <p className="text-sm text-muted">This drawing is too complex to draw here.</p>
+  if (isComplex) return <p className="text-sm text-muted">This drawing is too complex to preview.</p>
   return <Chart src={drawingUrl(svg)} />
 }

@@ -5,14 +5,11 @@ import { CannotShow, Note, type ViewProps } from '../parts.tsx'
 
 export default function PageView({ file }: ViewProps) {
   if (file.size > MAX_SHOWN_PAGE_BYTES)
-    return <CannotShow>This page is too large to show here. Download it to open it.</CannotShow>
+    return <CannotShow>This page is too large to preview. Download it instead.</CannotShow>
   const url = `/api/files/preview?path=${encodeURIComponent(file.path)}&v=${encodeURIComponent(file.version)}`
   return (
     <>
-      <Note>
-        This page runs by itself here: it has no network, sees nothing of Sandlot, and loads no files beside
-        it.
-      </Note>
+      <Note>This page runs isolated: no network, no access to Sandlot, no other files.</Note>
       <iframe
         // A frame keeps its history: another version gets another frame.
         key={url}

@@ -12,15 +12,15 @@ export default function PatchView({ file }: ViewProps) {
   const read = useText(file, MOST_BYTES)
   const rows = useMemo(() => (read.state === 'read' && !read.more ? patchRows(read.text) : []), [read])
   if (read.state === 'failed') return <CannotShow>{read.why}</CannotShow>
-  if (read.state === 'reading') return <Waiting>Reading the file…</Waiting>
+  if (read.state === 'reading') return <Waiting>Loading…</Waiting>
   if (rows.length === 0)
     return (
       <TextView
         file={file}
         reason={
           read.more
-            ? 'This patch is too large to show by files, so it is shown as text.'
-            : 'This file is no patch, so it is shown as text.'
+            ? 'This diff is too large to show by file, so it’s shown as text.'
+            : 'This file isn’t a diff, so it’s shown as text.'
         }
       />
     )

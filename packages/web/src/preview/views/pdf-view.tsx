@@ -19,16 +19,12 @@ export default function PdfView({ file }: ViewProps) {
     setPdf(null)
     setProblem(null)
     opening.pdf.then(setPdf, (error: unknown) =>
-      setProblem(
-        error instanceof PdfProblem
-          ? error.message
-          : 'This PDF is damaged. Download it to open it elsewhere.',
-      ),
+      setProblem(error instanceof PdfProblem ? error.message : 'This PDF is damaged. Download it instead.'),
     )
     return () => opening.close()
   }, [file])
   if (problem !== null) return <CannotShow>{problem}</CannotShow>
-  if (pdf === null) return <Waiting>Opening the PDF…</Waiting>
+  if (pdf === null) return <Waiting>Loading…</Waiting>
   return <Pages pdf={pdf} onProblem={setProblem} path={file.path} />
 }
 
@@ -100,7 +96,7 @@ function ZoomBar(props: { at: string; zoom: number; onZoom: (zoom: number) => vo
         </IconButton>
         <button
           type="button"
-          title="As wide as the panel"
+          title="Fit to width"
           onClick={() => onZoom(1)}
           className="h-8 min-w-12 rounded-lg px-1 text-xs text-muted tabular-nums hover:bg-hover hover:text-ink pointer-coarse:h-11"
         >
@@ -145,7 +141,7 @@ function Page(props: {
       .then(props.onSize, (error: unknown) => {
         if (controller.signal.aborted) return
         if (error instanceof PdfProblem) props.onProblem(error.message)
-        else console.warn(`Page ${at + 1} could not be drawn.`, error)
+        else console.warn(`Couldn’t draw page ${at + 1}.`, error)
       })
     return () => controller.abort()
     // The others only take what comes of it.

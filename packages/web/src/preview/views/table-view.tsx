@@ -34,7 +34,7 @@ export default function TableView({ file }: ViewProps) {
       if (data.is !== 'rows' && data.is !== 'arranged') setState(data)
     })
     made.addEventListener('error', () =>
-      setState({ is: 'failed', why: 'This table could not be read here. Download the file to open it.' }),
+      setState({ is: 'failed', why: 'Couldn’t read this table. Download the file instead.' }),
     )
     const tabs = /^(tsv|tab)$/.test(endingOf(file.path))
     const ask: TableAsk = { do: 'open', url: fileUrl(file.path), size: file.size, tabs }
@@ -46,8 +46,8 @@ export default function TableView({ file }: ViewProps) {
   if (file.size === 0) return <CannotShow>This file is empty.</CannotShow>
   if (state.is === 'failed') return <CannotShow>{state.why}</CannotShow>
   if (state.is === 'no table')
-    return <TextView file={file} reason="No columns were found in this file, so it is shown as text." />
-  if (state.is === 'reading' || worker === null) return <Waiting>Reading the table…</Waiting>
+    return <TextView file={file} reason="No columns found, so this file is shown as text." />
+  if (state.is === 'reading' || worker === null) return <Waiting>Loading…</Waiting>
   return <Grid table={state} worker={worker} path={file.path} />
 }
 
@@ -182,8 +182,8 @@ function nextSort(sort: Arrangement['sort'], column: number): Arrangement['sort'
 function CutNote() {
   return (
     <Note>
-      Only the first part of this table is shown: at most {MOST_ROWS.toLocaleString('en')} rows,{' '}
-      {MOST_COLUMNS} columns and 64 MiB. Download the file for the rest.
+      Only the first part of this table is shown: up to {MOST_ROWS.toLocaleString('en')} rows, {MOST_COLUMNS}{' '}
+      columns and 64 MiB. Download the file to see the rest.
     </Note>
   )
 }
@@ -218,7 +218,7 @@ function HeadRow(props: {
 function NoRows({ filter }: { filter: string }) {
   return (
     <p className="sticky left-0 px-4 py-6 text-sm text-muted">
-      {filter === '' ? 'This table has no rows.' : `No row has “${filter}” in it.`}
+      {filter === '' ? 'This table has no rows.' : `No rows contain “${filter}”.`}
     </p>
   )
 }

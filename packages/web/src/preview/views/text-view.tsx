@@ -25,7 +25,7 @@ export default function TextView(props: ViewProps & { reason?: string }) {
   const text = read.state === 'read' ? read.text : ''
   const rows = useMemo(() => textRows(text), [text])
   const colours = useMemo(() => colouring(rows, endingOf(file.path)), [rows, file.path])
-  if (read.state === 'reading') return <Waiting>Reading the file…</Waiting>
+  if (read.state === 'reading') return <Waiting>Loading…</Waiting>
   if (read.state === 'failed') return <CannotShow>{read.why}</CannotShow>
   if (file.size === 0) return <CannotShow>This file is empty.</CannotShow>
   const digits = String(rows.length).length
@@ -35,13 +35,13 @@ export default function TextView(props: ViewProps & { reason?: string }) {
       <EncodingNote note={read.note} />
       {read.more && (
         <Note>
-          These are the first {formatBytes(MOST_BYTES)} of {formatBytes(file.size)}. Download the file for the
-          rest.
+          Showing the first {formatBytes(MOST_BYTES)} of {formatBytes(file.size)}. Download the file to see
+          the rest.
         </Note>
       )}
       <div className="relative flex min-h-0 flex-1 flex-col">
         <IconButton
-          label={wraps ? 'Do not wrap lines' : 'Wrap lines'}
+          label={wraps ? 'Don’t wrap lines' : 'Wrap lines'}
           aria-pressed={wraps}
           onClick={() => setWraps(!wraps)}
           className="absolute top-1.5 right-3 z-10 border border-line bg-raised aria-pressed:text-accent"

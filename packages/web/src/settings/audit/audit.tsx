@@ -93,7 +93,7 @@ export function Audit() {
       {page === null ? (
         problem === null && <Spinner />
       ) : page.entries.length === 0 ? (
-        <p className="text-sm text-muted">No line fits this search.</p>
+        <p className="text-sm text-muted">No matching entries.</p>
       ) : (
         <ol aria-label="Lines" className="-mt-4 divide-y divide-line rounded-lg border border-line">
           {page.entries.map((entry) => (
@@ -229,8 +229,8 @@ function Chains() {
   const { busy, problem, attempt } = useAttempt()
   return (
     <Part
-      title="Whether it is whole"
-      text="Each line carries a hash of the line before it, so what was changed, removed or put in by hand shows. Note the last hashes elsewhere to find out about somebody who rewrites all of them."
+      title="Integrity"
+      text="Each entry contains a hash of the one before, so edits, removals and insertions are detected. Note the latest hashes elsewhere to detect a full rewrite."
     >
       {problem !== null && <Alert>{problem}</Alert>}
       <div aria-live="polite" className="flex flex-col gap-3">
@@ -244,7 +244,7 @@ function Chains() {
               )}
               {SOURCES[source]}:{' '}
               {problemCount === 0
-                ? `all ${formatCount(lines, 'line')} are as they were written.`
+                ? `all ${formatCount(lines, 'line')} intact.`
                 : `${formatCount(problemCount, 'line')} of ${lines.toLocaleString('en')} ${problemCount === 1 ? 'was' : 'were'} tampered with.`}
             </p>
             {problems.length > 0 && (

@@ -24,31 +24,31 @@ import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 const WORDS: Record<RetentionKind, { title: string; hint: string; one: string; start: number }> = {
   chats: {
     title: 'Chats',
-    hint: 'Whole chats in which nothing has happened for so long. Chats stay that are running or open, that somebody has pinned, or that were shared within the same time.',
+    hint: 'Chats inactive for this long. Running, open, pinned and recently shared chats are kept.',
     one: 'chat',
     start: 365,
   },
   outputs: {
     title: 'Outputs of tools',
-    hint: 'What commands printed that ended so long ago, also in chats that go on. What the model was shown of it stays in the chat.',
+    hint: 'Output of commands that ended this long ago, also in active chats. The part the model saw stays in the chat.',
     one: 'chat',
     start: 90,
   },
   images: {
     title: 'Images',
-    hint: 'That came so long ago, also in chats that go on. A small grey picture takes their place.',
+    hint: 'Images this old, also in active chats. A placeholder takes their place.',
     one: 'image',
     start: 180,
   },
   audit: {
     title: 'Audit log',
-    hint: 'Lines of both processes. The hash of the last line that went is kept, so the rest can still be checked.',
+    hint: 'Audit entries of both processes. The hash of the last removed entry is kept, so the rest can still be verified.',
     one: 'line',
     start: 365,
   },
   usage: {
     title: 'Usage and costs',
-    hint: 'What was used up, also the sums by day. Limits by the month are reckoned from it.',
+    hint: 'Usage records and daily totals. Monthly limits need at least 62 days.',
     one: 'record',
     start: 365,
   },
@@ -82,7 +82,7 @@ function RetentionForm(props: { view: RetentionView; onSaved: (view: RetentionVi
     attempt(async () => {
       setAsking(false)
       const now = retentionView.parse(await call('putRetention', { body: { days, revision: view.revision } }))
-      showToast('Retention is changed.')
+      showToast('Retention saved.')
       onSaved(now)
     })
   return (
@@ -104,18 +104,18 @@ function RetentionForm(props: { view: RetentionView; onSaved: (view: RetentionVi
           {busy && <Spinner />} Save
         </Button>
         <Button disabled={busy} onClick={() => void showPreview()}>
-          Show what would go
+          Preview
         </Button>
       </div>
       <LastRun view={view} />
       <ConfirmDialog
-        title="Remove what is older?"
-        confirm="Save, and remove it"
+        title="Remove older data?"
+        confirm="Save and remove"
         open={asking && preview !== null}
         onCancel={() => setAsking(false)}
         onConfirm={() => void save()}
       >
-        {preview !== null && `${sentenceOf(preview)} It goes within a day, for good.`}
+        {preview !== null && `${sentenceOf(preview)} They’re permanently removed within a day.`}
       </ConfirmDialog>
     </form>
   )
@@ -172,14 +172,14 @@ function DaysField(props: { kind: RetentionKind; value: number; onChange: (days:
 
 function Preview(props: { preview: RetentionPreview }) {
   const { kinds } = props.preview
-  if (kinds.length === 0) return <p className="text-sm text-muted">Everything is kept for ever.</p>
+  if (kinds.length === 0) return <p className="text-sm text-muted">Everything is kept forever.</p>
   return (
-    <ul aria-label="What would go" className="divide-y divide-line rounded-lg border border-line text-sm">
+    <ul aria-label="Would be removed" className="divide-y divide-line rounded-lg border border-line text-sm">
       {kinds.map(({ kind, count, bytes, oldest, open }) => (
         <li key={kind} className="px-3 py-2">
           <span className="font-medium">{WORDS[kind].title}: </span>
           {count === 0
-            ? 'nothing would go now.'
+            ? 'nothing to remove.'
             : `${formatCount(count, WORDS[kind].one)}, about ${formatBytes(bytes)}${oldest === null ? '' : `, the oldest of ${formatDate(oldest)}`}.`}
           {open > 0 && (
             <span className="block text-xs text-muted">
@@ -195,7 +195,7 @@ function Preview(props: { preview: RetentionPreview }) {
 
 function sentenceOf({ kinds }: RetentionPreview): string {
   const going = kinds.filter(({ count }) => count > 0)
-  if (going.length === 0) return 'Nothing is old enough to go now; what becomes older goes later.'
+  if (going.length === 0) return 'Nothing is old enough yet. Data is removed as it ages.'
   const words = going.map(({ kind, count, bytes }) =>
     kind === 'outputs'
       ? `the outputs of ${formatCount(count, 'chat')} (${formatBytes(bytes)})`
@@ -207,13 +207,13 @@ function sentenceOf({ kinds }: RetentionPreview): string {
 function LastRun(props: { view: RetentionView }) {
   const { last, nextAt, days } = props.view
   const isOff = RETENTION_KINDS.every((kind) => days[kind] === null)
-  if (isOff) return <p className="text-xs text-muted">Nothing is removed: everything is kept for ever.</p>
+  if (isOff) return <p className="text-xs text-muted">Nothing is removed: everything is kept forever.</p>
   const at = (time: number) =>
     new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
   const removed = Object.values(last?.removed ?? {}).reduce((sum, count) => sum + count, 0)
   return (
     <p className="text-xs text-muted">
-      Applied once a day, without a restart.{' '}
+      Applied daily. No restart needed.{' '}
       {last !== null &&
         `Last on ${at(last.at)}: ${removed === 0 ? 'nothing was old enough' : `${removed.toLocaleString('en')} removed`}. `}
       Next about {at(nextAt)}.

@@ -27,18 +27,17 @@ export function BackupsSection() {
     <>
       <Part title="State">
         <Facts status={status} nextAt={nextAt} />
-        {status?.failed !== undefined && <Alert>{`The last try failed. ${status.failed.message}`}</Alert>}
+        {status?.failed !== undefined && <Alert>{`The last backup failed. ${status.failed.message}`}</Alert>}
         {status?.last === undefined && (
           <Hint>
-            No backup was ever made. Write a passphrase into a file and make one, or have it made every day:
-            with SANDLOT_BACKUP_PASSPHRASE_FILE and SANDLOT_BACKUP_EVERY_HOURS=24 in .env. docs/backup.md has
-            the commands.
+            No backups yet. Put a passphrase in a file and run a backup, or schedule one with
+            SANDLOT_BACKUP_PASSPHRASE_FILE and SANDLOT_BACKUP_EVERY_HOURS=24 in .env. See docs/backup.md.
           </Hint>
         )}
         <Command text={backupCommand(status)} what="the command that makes a backup now" />
       </Part>
       {rows.length > 0 && (
-        <Part title="Made so far" text="The newest first. Each was read again whole before it got its name.">
+        <Part title="History" text="Newest first. Every backup was verified.">
           <ul aria-label="Backups made so far" className="divide-y divide-line rounded-lg border border-line">
             {rows.slice(0, MOST_SHOWN).map((row) => (
               <Row key={`${row.kind} ${row.at}`} row={row} />
@@ -48,15 +47,15 @@ export function BackupsSection() {
       )}
       <Part
         title="Restore"
-        text="At the machine, into an empty data folder, with the same version or a later one, and the passphrase. Prompts, messages and approvals that waited wait again."
+        text="On the server, into an empty data folder, with the same or a later version and the passphrase. Pending messages and approvals are restored too."
       >
         <Command
           text={restoreCommand(status, newest?.file ?? '/path/to/sandlot-….tar')}
           what="the command that restores the newest one"
         />
         <p className="text-sm text-muted">
-          Keep copies on another machine, and the passphrase apart from them: without it nobody can open a
-          workspace or a stored secret again.
+          Keep copies on another machine, and the passphrase separate from them. Without it, workspaces and
+          stored secrets can’t be recovered.
         </p>
       </Part>
     </>
@@ -67,10 +66,10 @@ function Facts({ status, nextAt }: BackupsView) {
   const { last, settings } = status ?? {}
   return (
     <dl className="divide-y divide-line rounded-lg border border-line text-sm">
-      <Fact name="Last one">
+      <Fact name="Last backup">
         {last === undefined ? 'None' : `${formatMoment(Date.parse(last.at))}, ${formatBytes(last.bytes)}`}
       </Fact>
-      <Fact name="Next one">{nextWords(status, nextAt)}</Fact>
+      <Fact name="Next backup">{nextWords(status, nextAt)}</Fact>
       {settings !== undefined && (
         <>
           <Fact name="Where">
@@ -80,7 +79,7 @@ function Facts({ status, nextAt }: BackupsView) {
           </Fact>
           <Fact name="Kept">
             {settings.everyMs === null
-              ? 'All: none is made by itself'
+              ? 'All (no schedule)'
               : `The newest ${settings.keep} (SANDLOT_BACKUP_KEEP)`}
           </Fact>
         </>
@@ -101,10 +100,10 @@ function Fact(props: { name: string; children: ReactNode }) {
 function nextWords(status: BackupStatus | null, nextAt: number | null): string {
   if (nextAt === null)
     return status?.settings === undefined
-      ? 'Not known: nothing that makes backups has run yet'
-      : 'Only when asked: SANDLOT_BACKUP_EVERY_HOURS is not set'
+      ? 'Unknown: no backup process has run yet'
+      : 'Not scheduled: SANDLOT_BACKUP_EVERY_HOURS isn’t set'
   if (Date.now() - nextAt > LATE_MS)
-    return `It was due ${formatMoment(nextAt)}: what makes them does not run (log/backup.log, or docker compose logs backup)`
+    return `Overdue since ${formatMoment(nextAt)}: the backup process isn’t running (see log/backup.log, or docker compose logs backup)`
   return nextAt <= Date.now() ? 'Now' : formatMoment(nextAt)
 }
 
@@ -135,7 +134,7 @@ function rowsOf(status: BackupStatus | null): Shown[] {
 }
 
 function byWords({ by }: BackupTry): string {
-  return by === 'schedule' ? 'by itself' : 'by an operator'
+  return by === 'schedule' ? 'scheduled' : 'manual'
 }
 
 function failWords(one: Exclude<BackupTry, { did: 'backup' }>): string {
@@ -163,7 +162,7 @@ function Row({ row }: { row: Shown }) {
         </p>
         <p className="text-xs text-muted">{row.words}</p>
         {row.kind === 'made' && (
-          <p className="text-xs text-muted">{row.isRemoved ? 'Not in the folder any more' : row.file}</p>
+          <p className="text-xs text-muted">{row.isRemoved ? 'No longer in the folder' : row.file}</p>
         )}
       </div>
     </li>

@@ -38,9 +38,9 @@ export function ConfigurationSection() {
     <>
       <div className="flex flex-col gap-3">
         <p className="text-sm text-muted">
-          Set in the environment, in <code className="text-xs">.env</code> or in the configuration file. A
-          change there holds from the next start of Sandlot on; what is set on a page holds at once. Values of
-          secrets are not shown.
+          Set in the environment, in <code className="text-xs">.env</code> or in the configuration file.
+          Changes there apply after a restart; changes on a page apply immediately. Secret values aren’t
+          shown.
         </p>
         <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
           <SearchField
@@ -57,7 +57,7 @@ export function ConfigurationSection() {
               checked={all}
               onChange={({ target }) => setAll(target.checked)}
             />
-            Also what has its default
+            Show defaults
           </label>
         </div>
       </div>
@@ -69,7 +69,7 @@ export function ConfigurationSection() {
       {view.others === null && (
         <Part
           title="Not shown here"
-          text="Settings of the engine gate, of backups and of the images’ build, which only they have. With compose, docker compose config shows them, secrets included."
+          text="Settings of the engine gate, backups and image builds, which only those processes have. With compose, docker compose config shows them, secrets included."
         >
           {null}
         </Part>
@@ -84,9 +84,7 @@ function Process(props: { title: string; rows: readonly SettingRow[] | null }) {
     <Part
       title={title}
       text={
-        rows === null
-          ? 'It does not answer just now, so its settings are not known here.'
-          : formatCount(rows.length, 'setting')
+        rows === null ? 'Not responding, so its settings are unknown.' : formatCount(rows.length, 'setting')
       }
     >
       {rows !== null && rows.length > 0 && (
@@ -114,7 +112,7 @@ function Line({ row }: { row: SettingRow }) {
         </span>
         <span className="ml-auto rounded-full border border-line px-2 py-px text-2xs text-muted">
           {SOURCES[source]}
-          {!restart && ' · at once'}
+          {!restart && ' · immediate'}
         </span>
       </div>
       <p className={cn('font-mono text-xs [overflow-wrap:anywhere]', value === null && 'text-muted')}>

@@ -19,11 +19,11 @@ export function OwnData() {
   return (
     <>
       <Part
-        title="Take it along"
+        title="Export"
         text={
           isGuest
-            ? 'One zip file with the facts of your account and the lines of the audit log about you.'
-            : 'One zip file with your chats as JSON and Markdown, their images and outputs, the files of your workspace, your rules, the names of your secrets, your instructions, what you used up, and the lines of the audit log about you.'
+            ? 'A zip file with your account details and the audit entries about you.'
+            : 'A zip file with your chats (JSON and Markdown), their images and outputs, your workspace files, rules, secret names, instructions and usage, and the audit entries about you.'
         }
       >
         <a
@@ -33,13 +33,11 @@ export function OwnData() {
         >
           <Download className="size-4" aria-hidden /> Download all of my data
         </a>
-        {!isGuest && (
-          <p className="text-xs text-muted">It takes as long as your files and outputs are large.</p>
-        )}
+        {!isGuest && <p className="text-xs text-muted">Large workspaces take longer.</p>}
       </Part>
       <Part
         title="Delete my account"
-        text="Your chats, files, secrets, rules and everything else goes for good, and you are signed out everywhere. What stays is one line of the audit log that says so, and what you wrote in chats of others."
+        text="Permanently deletes your chats, files, secrets, rules and everything else, and signs you out everywhere. An audit entry and your messages in other people’s chats remain."
       >
         {deleting ? (
           <DeleteForm email={me.email} onLeave={() => setDeleting(false)} />
@@ -93,7 +91,7 @@ function DeleteForm(props: { email: string; onLeave: () => void }) {
           variant="danger"
           disabled={busy || !isTyped || hasPassword === null || (hasPassword && password === '')}
         >
-          {busy && <Spinner />} Delete everything of mine
+          {busy && <Spinner />} Delete my account
         </Button>
       </div>
     </form>

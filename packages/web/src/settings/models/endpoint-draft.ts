@@ -9,7 +9,7 @@ interface Preset {
   hint?: string
 }
 
-const LOCAL = 'As the machine of Sandlot sees it; in compose, host.docker.internal in place of 127.0.0.1.'
+const LOCAL = 'As reachable from the server. With compose, use host.docker.internal instead of 127.0.0.1.'
 
 /** Their OpenAI-compatible addresses, as their documentation gave them in November 2026. */
 export const PRESETS: readonly Preset[] = [

@@ -35,9 +35,7 @@ export function EndpointForm(props: {
     const answer = await (endpoint === null
       ? call('addEndpoint', { body })
       : call('changeEndpoint', { params: { id: endpoint.id }, body }))
-    showToast(
-      endpoint === null ? `${name.trim()} answers from the next message on.` : 'The endpoint is changed.',
-    )
+    showToast(endpoint === null ? `${name.trim()} is used from the next message.` : 'Endpoint saved.')
     props.onSaved(joinedModelsView.parse(answer))
   })
   return (
@@ -71,7 +69,7 @@ export function EndpointForm(props: {
           disabled={trial.testing || baseUrl.trim() === ''}
           onClick={() => void trial.test()}
         >
-          {trial.testing && <Spinner />} {firstModel === '' ? 'Look for models' : 'Test it'}
+          {trial.testing && <Spinner />} {firstModel === '' ? 'Fetch models' : 'Test it'}
         </Button>
         <Button onClick={props.onLeave}>Cancel</Button>
         <Button type="submit" variant="primary" disabled={busy || firstModel === '' || name.trim() === ''}>
@@ -198,8 +196,8 @@ function KeyField({ draft, set, keeps }: DraftProps & { keeps: boolean }) {
       autoComplete="new-password"
       value={draft.apiKey}
       maxLength={4096}
-      placeholder={keeps ? 'The one that is stored' : 'None'}
-      hint={keeps ? 'Empty: the one that is stored stays.' : 'Empty for servers of your own that need none.'}
+      placeholder={keeps ? 'Stored' : 'None'}
+      hint={keeps ? 'Leave empty to keep the stored key.' : 'Leave empty if your server needs none.'}
       onChange={({ target }) => set({ apiKey: target.value })}
     />
   )
@@ -252,21 +250,21 @@ const MODEL_FIELDS: readonly (FieldProps & {
     label: 'Label',
     maxLength: 200,
     autoComplete: 'off',
-    hint: 'What people see, where it is not its name.',
+    hint: 'Shown instead of the name.',
   },
   {
     name: 'contextWindow',
     label: 'Context window',
     inputMode: 'numeric',
     pattern: '[0-9]*',
-    hint: 'Tokens. Empty: what the server or the published list says.',
+    hint: 'Tokens. Leave empty to detect it.',
   },
   {
     name: 'input',
     needs: 'output',
     label: 'Input price',
     ...PRICE,
-    hint: 'US dollars for a million tokens. Empty: the published price, if one is known.',
+    hint: 'US dollars per million tokens. Leave empty for the published price.',
   },
   { name: 'output', needs: 'input', label: 'Output price', ...PRICE },
   { name: 'cached', label: 'Cached input price', ...PRICE, hint: 'Defaults to the input price.' },
@@ -291,7 +289,7 @@ function ModelRow(props: {
           aria-label="Model"
           list={props.list}
           className={INPUT}
-          placeholder="As the endpoint calls it"
+          placeholder="The endpoint’s name for it"
           value={model.name}
           maxLength={200}
           autoComplete="off"
@@ -299,7 +297,7 @@ function ModelRow(props: {
           onChange={({ target }) => props.onChange({ ...withoutApi(model), name: target.value })}
         />
         {!props.alone && (
-          <IconButton label={`Leave out ${named}`} onClick={props.onRemove}>
+          <IconButton label={`Remove ${named}`} onClick={props.onRemove}>
             <X aria-hidden />
           </IconButton>
         )}
@@ -356,7 +354,7 @@ function Outcome({ result }: { result: EndpointTestResult }) {
   return (
     <div role="status">
       <ul
-        aria-label="How the test went"
+        aria-label="Test results"
         className="flex flex-col gap-1.5 rounded-lg border border-line bg-sunken p-3 text-sm"
       >
         {result.steps.map(({ step, ok, message }, place) => (

@@ -33,7 +33,7 @@ export function ModelsSection() {
   if (view === null)
     return problem === null ? (
       <p role="status" className="flex items-center gap-2 text-sm text-muted">
-        <Spinner /> Asking the agent…
+        <Spinner /> Loading…
       </p>
     ) : (
       <Alert>{problem}</Alert>
@@ -66,7 +66,7 @@ function EndpointsPart(props: {
   return (
     <Part
       title="Endpoints"
-      text="Any endpoint with an API like OpenAI’s or Anthropic’s. A key goes to the agent once, is stored encrypted, and is never shown again."
+      text="Any OpenAI- or Anthropic-compatible endpoint. Keys are stored encrypted and never shown again."
     >
       {view.main.demo && <DemoAnswers />}
       {view.endpoints.length > 0 && (
@@ -91,7 +91,7 @@ function EndpointsPart(props: {
                     changed(
                       joinedModelsView.parse(await call('removeEndpoint', { params: { id: endpoint.id } })),
                     )
-                    showToast(`${endpoint.name} is removed.`)
+                    showToast(`${endpoint.name} removed.`)
                   })
                 }
               />
@@ -114,10 +114,10 @@ function PricesPart() {
   return (
     <Part
       title="Prices and people"
-      text="Prices are in US dollars for a million tokens, and hold from the next message on; what is past keeps its cost. Without a price the cost is unknown."
+      text="Prices are in US dollars per million tokens and apply from the next message. Past costs don’t change. Without a price, the cost is unknown."
     >
       <p className="text-sm text-muted">
-        Everybody may use all models, unless a{' '}
+        Everyone can use all models, unless a{' '}
         <Link
           href="/settings/teams"
           className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
@@ -131,7 +131,7 @@ function PricesPart() {
         >
           person
         </Link>{' '}
-        is given a list of its own.
+        has its own list.
       </p>
     </Part>
   )
@@ -141,7 +141,7 @@ function ConfiguredPart({ view }: { view: ModelsView }) {
   return (
     <Part
       title="From the configuration"
-      text="Set by the environment and the configuration file, and changed there. They come first."
+      text="Set in the environment or the configuration file. Listed first."
     >
       <ul aria-label="Configured models" className="divide-y divide-line rounded-lg border border-line">
         {view.configured.map(({ name, address, price, wire }) => (
@@ -159,12 +159,7 @@ function ConfiguredPart({ view }: { view: ModelsView }) {
 }
 
 function DemoAnswers() {
-  return (
-    <p className="text-sm text-muted">
-      None yet, so the built-in demo answers: it follows a script. Add one, and everybody uses it from their
-      next message on.
-    </p>
-  )
+  return <p className="text-sm text-muted">No model yet. The scripted demo answers until you add one.</p>
 }
 
 /** `isFirst`: only the demo answers so far. */
@@ -244,7 +239,7 @@ function EndpointLine(props: {
       {props.doomed && (
         <div role="group" aria-label={`Remove ${name}?`} className="flex flex-wrap items-center gap-2">
           <p role="alert" className="min-w-0 flex-1 basis-60 text-muted">
-            Its key is deleted. Chats that use its models go on with the default.
+            Its key is deleted. Chats that use its models switch to the default.
           </p>
           <Button onClick={() => props.onDoom(false)}>Cancel</Button>
           <Button variant="danger" disabled={props.busy} onClick={props.onRemove}>

@@ -42,11 +42,11 @@ export function AlertsPart({ view, unread }: Alerts) {
   const { busy, problem, attempt } = useAttempt()
   const goesSomewhere = view !== null && (view.email.length > 0 || view.webhook !== null)
   return (
-    <Part title="Alerts" text="Sent when something fails here, and when it is well again.">
+    <Part title="Alerts" text="Sent when something fails, and when it recovers.">
       {(problem ?? unread) !== null && <Alert>{problem ?? unread}</Alert>}
       {view !== null && <p className="text-sm [overflow-wrap:anywhere]">{waysWords(view)}</p>}
       {view !== null && view.raised.length > 0 && (
-        <ul aria-label="Raised alerts" className="divide-y divide-line rounded-lg border border-line">
+        <ul aria-label="Open alerts" className="divide-y divide-line rounded-lg border border-line">
           {view.raised.map(({ kind, title, message, since, problem: late }) => (
             <li key={kind} className="flex items-start gap-2.5 px-3 py-2.5 text-sm">
               <CircleAlert className="mt-0.5 size-4 shrink-0 text-failed" aria-hidden />
@@ -55,7 +55,7 @@ export function AlertsPart({ view, unread }: Alerts) {
                 <p className="text-muted">{message}</p>
                 <p className="text-xs text-muted">
                   Since {formatDay(since, Date.now())}.
-                  {goesSomewhere && late !== null && ` Not sent everywhere yet. ${late}`}
+                  {goesSomewhere && late !== null && ` Delivery pending. ${late}`}
                 </p>
               </div>
             </li>
@@ -68,7 +68,7 @@ export function AlertsPart({ view, unread }: Alerts) {
             disabled={busy}
             onClick={() => void attempt(async () => setTested(await call('testAlerts')))}
           >
-            Send a test
+            Send test
           </Button>
           <p role="status" className="min-w-0 flex-1 basis-56 text-sm text-muted [overflow-wrap:anywhere]">
             {tested !== null && testWords(tested)}
@@ -85,16 +85,16 @@ function waysWords({ email, webhook }: AlertsView): string {
     ...(webhook === null ? [] : [`to the webhook at ${webhook}`]),
   ]
   return ways.length === 0
-    ? 'They are shown here only. SANDLOT_ALERT_EMAIL and SANDLOT_ALERT_WEBHOOK say who else is told.'
-    : `They go ${ways.join(', and ')}.`
+    ? 'Shown here only. Set SANDLOT_ALERT_EMAIL or SANDLOT_ALERT_WEBHOOK to send them.'
+    : `Sent ${ways.join(', and ')}.`
 }
 
 function testWords({ sent }: AlertTest): string {
   const problems = sent.flatMap(({ to, problem }) =>
     problem === null ? [] : [problem.startsWith(to) ? problem : `${to}: ${problem}`],
   )
-  if (problems.length === 0) return 'Sent to each of them.'
+  if (problems.length === 0) return 'Sent to everyone.'
   return problems.length === sent.length
     ? `Not sent. ${problems.join(' ')}`
-    : `Sent, but not to all. ${problems.join(' ')}`
+    : `Partly sent. ${problems.join(' ')}`
 }

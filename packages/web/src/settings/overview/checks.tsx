@@ -11,7 +11,7 @@ import { Spinner } from '../../ui/spinner.tsx'
 import { Part } from '../part.tsx'
 import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
-const DOCTOR = './sandlot doctor also makes a sandbox and tries to break out of it.'
+const DOCTOR = './sandlot doctor also tests sandbox isolation.'
 
 export function ChecksPart() {
   const [last, setLast] = useState<ChecksView['last']>(null)
@@ -38,10 +38,10 @@ function summary(findings: readonly Finding[]): string {
   const failed = findings.filter(({ state }) => state === 'failed')
   const must = failed.filter(({ group }) => group === 'must').length
   const better = failed.length - must
-  if (failed.length === 0) return 'All is well.'
+  if (failed.length === 0) return 'All checks passed.'
   return [
-    must === 0 ? 'Everything that must hold holds.' : `${formatCount(must, 'check')} failed that must hold.`,
-    ...(better === 0 ? [] : [`${formatCount(better, 'thing')} could be better.`]),
+    must === 0 ? 'All required checks passed.' : `${formatCount(must, 'required check')} failed.`,
+    ...(better === 0 ? [] : [`${formatCount(better, 'recommendation')}.`]),
   ].join(' ')
 }
 
@@ -99,12 +99,12 @@ function Mark({ finding: { state, group } }: { finding: Finding }) {
     return (
       <CircleQuestionMark
         className="mt-0.5 size-4 shrink-0 text-faint"
-        aria-label="Not to be seen from here:"
+        aria-label="Not checkable from here:"
       />
     )
   return group === 'must' ? (
-    <CircleAlert className="mt-0.5 size-4 shrink-0 text-failed" aria-label="Must hold, and does not:" />
+    <CircleAlert className="mt-0.5 size-4 shrink-0 text-failed" aria-label="Required, failed:" />
   ) : (
-    <CircleAlert className="mt-0.5 size-4 shrink-0 text-waiting" aria-label="Could be better:" />
+    <CircleAlert className="mt-0.5 size-4 shrink-0 text-waiting" aria-label="Recommended:" />
   )
 }

@@ -6,14 +6,14 @@ import { Part } from '../part.tsx'
 
 const PARTS: Readonly<Record<string, string>> = {
   accounts: 'Accounts',
-  sessions: 'Chats, as the page reads them',
+  sessions: 'Chats (reading)',
   agent: 'Agent',
   agents: 'Agents',
   service: 'Service',
-  store: 'Chats, as the agent writes them',
+  store: 'Chats (writing)',
   model: 'Model',
-  'model-key': 'Key of the model',
-  provider: 'Provider of the model',
+  'model-key': 'Model key',
+  provider: 'Model provider',
   disk: 'Disk',
   backup: 'Backup',
   tools: 'Tools',

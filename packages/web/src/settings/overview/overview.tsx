@@ -31,7 +31,7 @@ export function OverviewSection() {
   if (view === null)
     return problem === null ? (
       <p role="status" className="flex items-center gap-2 text-sm text-muted">
-        <Spinner /> Looking…
+        <Spinner /> Loading…
       </p>
     ) : (
       <Alert>{problem}</Alert>
@@ -39,22 +39,19 @@ export function OverviewSection() {
   const nameOf = ({ person }: RunningPrompt) => view.names[person] ?? 'A removed person'
   return (
     <div className="flex flex-col gap-10">
-      {problem !== null && <Alert>{`This is how it was a moment ago. ${problem}`}</Alert>}
+      {problem !== null && <Alert>{`Couldn’t refresh. ${problem}`}</Alert>}
       <Numbers view={view} />
       <Health health={view.health} alerts={alerts.view?.raised.length ?? 0} />
       <ChecksPart />
       <AlertsPart {...alerts} />
-      <Part
-        title="Prompts"
-        text="What runs and what waits for its turn. What it is about is its people’s own."
-      >
+      <Part title="Prompts" text="Running and queued work. Its content is private.">
         {unstopped !== null && <Alert>{unstopped}</Alert>}
         <Prompts prompts={view.prompts} nameOf={nameOf} busy={busy} onStop={setDoomed} />
       </Part>
       <PeopleHere online={view.online} />
       <Versions view={view} />
       <ConfirmDialog
-        title={doomed === null ? 'Stop it?' : `Stop what runs for ${nameOf(doomed)}?`}
+        title={doomed === null ? 'Stop it?' : `Stop this prompt of ${nameOf(doomed)}?`}
         confirm="Stop"
         open={doomed !== null}
         onCancel={() => setDoomed(null)}
@@ -64,11 +61,11 @@ export function OverviewSection() {
           if (prompt === null) return
           void attempt(async () => {
             renew(await call('stopPrompt', { params: { id: prompt.promptId } }))
-            showToast(`What ran for ${nameOf(prompt)} is stopped.`)
+            showToast(`Stopped for ${nameOf(prompt)}.`)
           })
         }}
       >
-        They read that an administrator stopped it. What it has done so far stays.
+        They’ll see that an administrator stopped it. Its results so far are kept.
       </ConfirmDialog>
     </div>
   )
@@ -76,8 +73,8 @@ export function OverviewSection() {
 
 function PeopleHere({ online }: Pick<Overview, 'online'>) {
   return (
-    <Part title="People here now" text="Who has the page open.">
-      <ul aria-label="People here now" className="flex min-h-8 flex-wrap gap-2">
+    <Part title="Online now" text="People with Sandlot open.">
+      <ul aria-label="Online now" className="flex min-h-8 flex-wrap gap-2">
         {online.map(({ id, name }) => (
           <li
             key={id}
@@ -180,12 +177,11 @@ function Prompts(props: {
   const most = useRef(1)
   most.current = Math.max(most.current, prompts?.length ?? 0)
   const minHeight = `${most.current * 3.5}rem`
-  if (prompts === undefined)
-    return <p className="text-sm text-muted">Not known: the agent does not answer.</p>
+  if (prompts === undefined) return <p className="text-sm text-muted">Unknown: the agent isn’t responding.</p>
   return (
     <div style={{ minHeight }}>
       {prompts.length === 0 ? (
-        <p className="text-sm text-muted">Nothing runs.</p>
+        <p className="text-sm text-muted">Nothing is running.</p>
       ) : (
         <ul aria-label="Prompts" className="divide-y divide-line rounded-lg border border-line">
           {prompts.map((prompt) => (
@@ -264,8 +260,8 @@ function Versions({ view }: { view: Overview }) {
       <dl className="divide-y divide-line rounded-lg border border-line text-sm">
         <Fact name="Sandlot">{version ?? 'unknown'}</Fact>
         <Fact name="Node">{node}</Fact>
-        <Fact name="Sandboxes run by">{sandboxes?.engine ?? 'unknown'}</Fact>
-        <Fact name="Image of the sandboxes">{sandboxes?.image ?? 'unknown'}</Fact>
+        <Fact name="Sandbox engine">{sandboxes?.engine ?? 'unknown'}</Fact>
+        <Fact name="Sandbox image">{sandboxes?.image ?? 'unknown'}</Fact>
       </dl>
     </Part>
   )

@@ -40,7 +40,7 @@ export function AddPersonForm(props: { onDone: () => void; onLeave: () => void }
         spellCheck={false}
         minLength={MIN_PASSWORD_CHARS}
         maxLength={MAX_PASSWORD_CHARS}
-        hint={`At least ${MIN_PASSWORD_CHARS} characters. Tell it to them; they change it in their settings.`}
+        hint={`At least ${MIN_PASSWORD_CHARS} characters. Share it with them; they can change it in their settings.`}
       />
       <label className="flex items-center gap-2.5 text-sm pointer-coarse:min-h-11">
         <input

@@ -44,8 +44,8 @@ export function withoutUndefined<T extends object>(value: T): T {
 
 function hint<V>(sourced: { value: V; from: SettingSource } | undefined, words: (value: V) => string) {
   return sourced === undefined
-    ? 'Without it, what holds otherwise.'
-    : `Without it: ${words(sourced.value)} (${sourceWords(sourced.from)}).`
+    ? 'Inherited.'
+    : `Inherited: ${words(sourced.value)} (${sourceWords(sourced.from)}).`
 }
 
 export function ModelFields({ draft, without, offered, set }: FieldsProps) {
@@ -98,13 +98,13 @@ export function ServerFields({ draft, without, offered, set }: FieldsProps) {
         />
       </Setting>
       <Setting
-        title="MCP servers of their own"
+        title="Their own MCP servers"
         hint={hint(without?.ownServers, (value) => OWN_SERVER_WORDS[value])}
         on={draft.ownServers !== undefined}
         onSet={(on) => set({ ownServers: on ? (without?.ownServers.value ?? 'none') : undefined })}
       >
         <Choice
-          label="MCP servers of their own"
+          label="Their own MCP servers"
           value={draft.ownServers ?? 'none'}
           choices={OWN_SERVERS.map((value): [OwnServers, string] => [value, OWN_SERVER_WORDS[value]])}
           onChange={(ownServers) => set({ ownServers })}
@@ -120,7 +120,7 @@ export function ToolFields({ draft, without, offered, set }: FieldsProps) {
     <>
       <Setting
         title="Tools"
-        hint={hint(without?.tools.all, (value) => (value ? 'all of this Sandlot' : 'none'))}
+        hint={hint(without?.tools.all, (value) => (value ? 'all' : 'none'))}
         on={agentTools !== undefined}
         onSet={(on) => set({ tools: withPersonTools(on ? {} : undefined, personTools) })}
       >
@@ -168,13 +168,13 @@ export function NetworkFields({ draft, without, set }: FieldsProps) {
   return (
     <>
       <Setting
-        title="Network of the sandbox"
+        title="Sandbox network"
         hint={hint(without?.network.mode, (value) => (value === 'egress' ? 'listed hosts' : 'none'))}
         on={network.mode !== undefined}
         onSet={(on) => setNetwork({ mode: on ? (without?.network.mode.value ?? 'none') : undefined })}
       >
         <Choice
-          label="Network of the sandbox"
+          label="Sandbox network"
           value={network.mode ?? 'none'}
           choices={[
             ['none', 'None'],
@@ -221,7 +221,7 @@ export function LimitFields({ title, draft, without, set }: FieldsProps & { titl
   return (
     <LimitGroup
       title={title}
-      hint="0 is no limit; empty: what is written in the field holds."
+      hint="0 means no limit. Leave empty to inherit."
       names={LIMIT_NAMES}
       words={LIMIT_WORDS}
       limits={draft.limits}
@@ -234,8 +234,8 @@ export function LimitFields({ title, draft, without, set }: FieldsProps & { titl
 export function TeamLimitFields({ draft, set }: FieldsProps) {
   return (
     <LimitGroup
-      title="Limits of all of them together"
-      hint="What the members use up is added up. 0 and empty are no limit."
+      title="Combined limits"
+      hint="Shared by all members. 0 or empty means no limit."
       names={TEAM_LIMIT_NAMES}
       words={TEAM_LIMIT_WORDS}
       limits={draft.together}
@@ -299,7 +299,7 @@ export function InstructionsField({ draft, set }: FieldsProps) {
   return (
     <Setting
       title="Instructions"
-      hint="Followed besides those of this Sandlot, and of other teams."
+      hint="Added to the deployment’s and other teams’ instructions."
       on={draft.instructions !== undefined}
       onSet={(on) => set({ instructions: on ? '' : undefined })}
     >

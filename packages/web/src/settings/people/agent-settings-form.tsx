@@ -95,7 +95,7 @@ function Loaded(props: LoadedProps) {
         <ServerFields {...fields} />
         <ToolFields {...fields} />
         <NetworkFields {...fields} />
-        <LimitFields {...fields} title={isTeam ? 'Limits of each of them' : 'Limits'} />
+        <LimitFields {...fields} title={isTeam ? 'Limits per member' : 'Limits'} />
         {isTeam && <TeamLimitFields {...fields} />}
         <InstructionsField {...fields} />
       </div>
@@ -110,7 +110,7 @@ function Loaded(props: LoadedProps) {
       )}
       <div className="flex items-center justify-end gap-3">
         <p role="status" className="text-sm text-muted">
-          {state === 'saved' && 'Saved. It holds from the next message on.'}
+          {state === 'saved' && 'Saved. Applies from the next message.'}
         </p>
         <Button disabled={!dirty || state === 'busy'} onClick={discard}>
           Discard
@@ -140,8 +140,7 @@ function useSettingsDraft(props: LoadedProps) {
   }
   const save = async (revision: number) => {
     const checked = agentSettings.safeParse(draft)
-    if (!checked.success)
-      return setProblem(checked.error.issues[0]?.message ?? 'Something here is not right.')
+    if (!checked.success) return setProblem(checked.error.issues[0]?.message ?? 'Check the fields below.')
     setState('busy')
     setProblem(null)
     try {
@@ -174,7 +173,7 @@ function Conflict(props: {
 }) {
   return (
     <div role="alert" className="rounded-lg border border-waiting-line bg-waiting-wash p-3">
-      <p className="text-sm font-medium">Another administrator changed this meanwhile.</p>
+      <p className="text-sm font-medium">Another administrator changed this while you were editing.</p>
       <div className="mt-2 overflow-x-auto" tabIndex={0} role="group" aria-label="What differs">
         <table className="w-full text-left text-sm">
           <thead>
@@ -205,10 +204,10 @@ function Conflict(props: {
       </div>
       <div className="mt-3 flex flex-wrap gap-2">
         <Button size="sm" onClick={props.onTheirs}>
-          Take theirs
+          Use theirs
         </Button>
         <Button size="sm" onClick={props.onMine}>
-          Save mine over it
+          Overwrite with mine
         </Button>
       </div>
     </div>

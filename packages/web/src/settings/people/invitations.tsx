@@ -40,7 +40,7 @@ export function Invitations(props: { adding: boolean; teams: readonly Team[]; on
       )}
       {fresh !== null && (
         <div role="status" className="rounded-lg border border-waiting-line bg-waiting-wash p-3">
-          <p className="text-sm font-medium">Send this link now. It works once, and is not shown again.</p>
+          <p className="text-sm font-medium">Send this link now. It works once and won’t be shown again.</p>
           <div className="mt-2 flex items-center gap-2 rounded-md border border-line bg-raised py-1 pr-1 pl-3">
             <code data-testid="new-invitation" className="min-w-0 flex-1 text-xs [overflow-wrap:anywhere]">
               {fresh}
@@ -105,7 +105,7 @@ function InviteForm(props: { teams: readonly Team[]; onMade: (url: string) => vo
         type="email"
         autoComplete="off"
         value={email}
-        hint="Only this address can use the link. Empty: anybody who has it."
+        hint="Only this address can use the link. Leave empty for anyone."
         onChange={({ target }) => setEmail(target.value)}
       />
       <div className="grid gap-4 sm:grid-cols-2">
@@ -125,7 +125,7 @@ function InviteForm(props: { teams: readonly Team[]; onMade: (url: string) => vo
       <div className="flex justify-end gap-2">
         <Button onClick={props.onLeave}>Cancel</Button>
         <Button type="submit" variant="primary" disabled={busy}>
-          {busy && <Spinner />} Make the link
+          {busy && <Spinner />} Create link
         </Button>
       </div>
     </form>

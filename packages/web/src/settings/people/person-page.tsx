@@ -24,9 +24,9 @@ import { RemovePersonForm } from './remove-person-form.tsx'
 import { effectiveRows, sourceWords } from './setting-words.ts'
 
 const ROLE_MEANS: Record<Role, string> = {
-  admin: 'Everything, also for others.',
-  member: 'Chats with a sandbox of their own.',
-  guest: 'Takes part in what is shared with them; no chats and no sandbox of their own.',
+  admin: 'Full access, including other people.',
+  member: 'Own chats and sandbox.',
+  guest: 'Joins shared chats; no chats or sandbox of their own.',
 }
 
 /** `person`: undefined where there is none. `onChanged`: lists are to be fetched again. */
@@ -48,7 +48,7 @@ export function PersonPage(props: {
     return (
       <>
         <h1 className="text-xl font-semibold tracking-tight">Not here</h1>
-        <p className="text-sm text-muted">There is no such person, or not any more.</p>
+        <p className="text-sm text-muted">This person doesn’t exist, or was removed.</p>
       </>
     )
   return (
@@ -72,14 +72,11 @@ export function PersonPage(props: {
       <TeamsPart person={person} teams={teams} onChanged={changed} />
       <Part
         title={`Why may ${person.name} use this?`}
-        text="What is set for the person alone wins; else, of those of their teams that say something about it, the most generous; else what holds for the deployment."
+        text="Personal settings win; then the most generous of their teams; then the deployment default."
       >
         <Effective key={changes} userId={person.id} />
       </Part>
-      <Part
-        title="Set for them alone"
-        text={`Wins over every team. What is not ticked, ${person.name} has from their teams or this Sandlot.`}
-      >
+      <Part title="Personal settings" text={`Overrides team settings. Unchecked settings are inherited.`}>
         <AgentSettingsForm
           subject={{ kind: 'person', id: person.id }}
           onSaved={() => setChanges(changes + 1)}
@@ -170,7 +167,7 @@ function RoleConflict(props: { theirs: Role; wanted: Role; onKeep: () => void; o
       </p>
       <div className="mt-2 flex flex-wrap gap-2">
         <Button size="sm" onClick={props.onKeep}>
-          Leave it so
+          Keep it
         </Button>
         <Button size="sm" onClick={props.onOverwrite}>
           Make them {ROLE_WORDS[props.wanted].toLowerCase()} all the same
@@ -277,7 +274,7 @@ function Effective(props: { userId: string }) {
   // The height of the later table, so that nothing below moves.
   if (effective === null) return <Waits className="h-150" />
   return (
-    <table aria-label="What holds" className="w-full table-fixed text-left text-sm">
+    <table aria-label="Effective settings" className="w-full table-fixed text-left text-sm">
       <thead>
         <tr className="border-b border-line text-xs text-muted">
           <th scope="col" className="w-[34%] py-2 pr-3 font-medium">
@@ -333,7 +330,7 @@ function SignInPart(props: { person: Account }) {
       setAsking(null)
     })
   return (
-    <Part title="Sign-in" text={`For when ${name} is locked out.`}>
+    <Part title="Sign-in" text={`If ${name} is locked out.`}>
       {problem !== null && <Alert>{problem}</Alert>}
       {asking === null ? (
         <div className="flex flex-wrap gap-2">
@@ -352,20 +349,20 @@ function SignInPart(props: { person: Account }) {
         >
           <p className="min-w-0 flex-1 basis-64 text-sm text-muted">
             {asking === 'password'
-              ? 'They get a new password, and all their sign-ins end.'
-              : 'They sign in without a code from now on, until they set it up again.'}
+              ? 'They get a new password and are signed out everywhere.'
+              : 'They sign in without a code until they set it up again.'}
           </p>
           <Button size="sm" onClick={() => setAsking(null)}>
             Cancel
           </Button>
           <Button size="sm" variant="danger" disabled={busy} onClick={() => void act()}>
-            {busy && <Spinner />} {asking === 'password' ? 'Make a new password' : 'Remove it'}
+            {busy && <Spinner />} {asking === 'password' ? 'Create new password' : 'Remove it'}
           </Button>
         </div>
       )}
       {fresh !== null && <NewPassword name={name} password={fresh} />}
       <p role="status" className="text-sm text-muted empty:hidden">
-        {removed && 'Their two-step sign-in is removed.'}
+        {removed && 'Two-step sign-in removed.'}
       </p>
     </Part>
   )
@@ -374,7 +371,7 @@ function SignInPart(props: { person: Account }) {
 function NewPassword({ name, password }: { name: string; password: string }) {
   return (
     <div role="status" className="rounded-lg border border-waiting-line bg-waiting-wash p-3">
-      <p className="text-sm font-medium">Tell {name} this password. It is not shown again.</p>
+      <p className="text-sm font-medium">Tell {name} this password. It won’t be shown again.</p>
       <div className="mt-2 flex items-center gap-2 rounded-md border border-line bg-raised py-1 pr-1 pl-3">
         <code data-testid="new-password" className="min-w-0 flex-1 text-xs [overflow-wrap:anywhere]">
           {password}

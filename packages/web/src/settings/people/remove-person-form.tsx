@@ -7,13 +7,13 @@ import { Button } from '../../ui/button.tsx'
 import { Field, INPUT } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 
-const GOES = 'For good, with what MCP servers keep for them, as soon as what runs has ended.'
+const GOES = 'Permanently, including their MCP server data, once running work has ended.'
 
 const CHOICES: { data: RemovedData; title: string; text: string }[] = [
   {
     data: 'keep',
     title: 'Keep files and chats',
-    text: 'Nobody can open them here; they can be deleted later.',
+    text: 'Nobody can open them; you can delete them later.',
   },
   { data: 'purge', title: 'Delete files and chats', text: GOES },
 ]
@@ -54,8 +54,8 @@ export function RemovePersonForm(props: {
       ) : (
         <>
           <p className="text-sm text-muted">
-            Their sign-ins and API keys end at once. As soon as the agent is reached, what runs is stopped and
-            their secrets are deleted.
+            Their sign-ins and API keys end immediately. Running work is stopped and their secrets are deleted
+            once the agent responds.
           </p>
           <DataChoice chosen={data} onChoose={setData} />
           <HeirChoice heir={heir} heirs={heirs} onChoose={setHeir} />
@@ -89,7 +89,7 @@ function HeirChoice(props: {
 }) {
   return (
     <label className="flex flex-col gap-1.5 text-sm font-medium">
-      Chats that they share with others
+      Chats they share
       <select className={INPUT} value={props.heir} onChange={(event) => props.onChoose(event.target.value)}>
         <option value="">End for everybody</option>
         {props.heirs.map(({ id, name, email }) => (
@@ -106,7 +106,7 @@ function DataChoice(props: { chosen: RemovedData | null; onChoose: (data: Remove
   const group = useId()
   return (
     <fieldset className="flex flex-col gap-2">
-      <legend className="mb-2 text-sm font-medium">What becomes of their files and chats?</legend>
+      <legend className="mb-2 text-sm font-medium">Their files and chats</legend>
       {CHOICES.map((choice) => (
         <label key={choice.data} className="flex items-start gap-2.5 text-sm">
           <input

@@ -54,21 +54,21 @@ function RemovedLine(props: { person: Removal; onPurge: () => void; onAgain: () 
       <li className="py-2 pr-2 pl-3">
         {title}
         <span role="status" className="block text-xs text-muted">
-          {email} · signed out; what ran is being ended …
+          {email} · signed out; stopping their work…
         </span>
         {problem !== null && (
           <div className="mt-2">
             <Alert>
-              <p>Not done yet: {problem}</p>
+              <p>Pending: {problem}</p>
               <p className="mt-1">{REMOVAL_HELP}</p>
               <Button
                 className="mt-2"
                 size="sm"
                 disabled={again.busy}
-                aria-label={`Try again now: ${name}`}
+                aria-label={`Retry: ${name}`}
                 onClick={() => void again.attempt(props.onAgain)}
               >
-                Try again now
+                Retry
               </Button>
               {again.problem !== null && <p className="mt-1">{again.problem}</p>}
             </Alert>

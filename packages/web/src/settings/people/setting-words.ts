@@ -17,16 +17,16 @@ import {
 import type { Mode } from '@sandlot/shared/chat/mode'
 
 export const MODE_WORDS: Record<Mode, string> = {
-  manual: 'Manual: reads run, the rest asks',
+  manual: 'Manual: reads run, everything else asks',
   'auto-edit': 'Auto-edit: file edits run too',
-  auto: 'Auto: commands run too, without network',
-  yolo: 'Yolo: everything runs that no rule denies',
+  auto: 'Auto: commands run too if there’s no network',
+  yolo: 'YOLO: everything runs unless a rule denies it',
 }
 
 export const OWN_SERVER_WORDS: Record<OwnServers, string> = {
   none: 'none',
-  public: 'at public addresses, and programs in the sandbox',
-  local: 'also in the network of this Sandlot',
+  public: 'public addresses, and programs in the sandbox',
+  local: 'also on the server’s network',
 }
 
 export const LIMIT_WORDS: Record<LimitName, string> = {
@@ -64,9 +64,9 @@ export const TEAM_LIMIT_WORDS: Record<TeamLimitName, string> = {
 export function sourceWords(from: SettingSource): string {
   switch (from.kind) {
     case 'deployment':
-      return 'this Sandlot'
+      return 'deployment default'
     case 'person':
-      return 'set for them alone'
+      return 'personal'
     case 'teams': {
       const names = from.teams.map(({ name }) => `“${name}”`)
       return `${names.length === 1 ? 'team' : 'teams'} ${names.join(', ')}`
@@ -93,8 +93,8 @@ interface EffectiveRow {
 
 /** Tools that people use themselves in their sandboxes. */
 export const PERSON_TOOL_WORDS: Record<PersonTool, string> = {
-  terminal: 'Terminals of their own',
-  exec: 'Commands without the agent (exec)',
+  terminal: 'Terminals',
+  exec: 'Direct commands (exec)',
 }
 
 /** Every setting that holds for a person, in the order of the page. */
@@ -105,15 +105,15 @@ export function effectiveRows(effective: EffectiveSettings): EffectiveRow[] {
     { name: 'Highest mode', value: MODE_WORDS[modeCeiling.value], from: modeCeiling.from },
     { name: 'Models', value: listWords(models.value), from: models.from },
     { name: 'MCP servers', value: listWords(mcpServers.value), from: mcpServers.from },
-    { name: 'MCP servers of their own', value: OWN_SERVER_WORDS[ownServers.value], from: ownServers.from },
-    { name: 'Tools', value: tools.all.value ? 'all of this Sandlot' : 'none', from: tools.all.from },
+    { name: 'Their own MCP servers', value: OWN_SERVER_WORDS[ownServers.value], from: ownServers.from },
+    { name: 'Tools', value: tools.all.value ? 'all' : 'none', from: tools.all.from },
     ...Object.entries(tools.single).map(([id, { value, from }]) => ({
       name: toolName(id),
       value: value ? 'allowed' : 'taken away',
       from,
     })),
     {
-      name: 'Network of the sandbox',
+      name: 'Sandbox network',
       value: egress ? 'listed hosts' : 'none',
       from: network.mode.from,
     },
@@ -149,9 +149,9 @@ function settingRows(settings: AgentSettings): { name: string; value: string }[]
     ['Highest mode', modeCeiling && MODE_WORDS[modeCeiling]],
     ['Models', models && listWords(models)],
     ['MCP servers', mcpServers && listWords(mcpServers)],
-    ['MCP servers of their own', ownServers && OWN_SERVER_WORDS[ownServers]],
+    ['Their own MCP servers', ownServers && OWN_SERVER_WORDS[ownServers]],
     ['Tools', toolWords(tools)],
-    ['Network of the sandbox', network.mode && (network.mode === 'egress' ? 'listed hosts' : 'none')],
+    ['Sandbox network', network.mode && (network.mode === 'egress' ? 'listed hosts' : 'none')],
     ['Hosts', network.hosts && listWords(network.hosts)],
     ['The agent may ask for more hosts', network.ask === undefined ? undefined : network.ask ? 'yes' : 'no'],
     ...LIMIT_NAMES.map((name): [string, string | undefined] => {
@@ -169,7 +169,7 @@ function settingRows(settings: AgentSettings): { name: string; value: string }[]
 
 function toolWords(tools: AgentSettings['tools']): string | undefined {
   if (tools === undefined) return undefined
-  if (typeof tools === 'boolean') return tools ? 'all of this Sandlot' : 'none'
+  if (typeof tools === 'boolean') return tools ? 'all' : 'none'
   return listWords(Object.entries(tools).map(([id, on]) => `${id} ${on ? 'allowed' : 'taken away'}`))
 }
 

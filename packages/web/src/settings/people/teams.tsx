@@ -60,7 +60,7 @@ function List(props: { teams: readonly Team[]; onChanged: () => Promise<void> })
     <>
       {props.teams.length === 0 && (
         <p className="text-sm text-muted">
-          None yet. A team gives its members tools, models, hosts and limits of its own, and instructions.
+          No teams yet. Teams set tools, models, hosts, limits and instructions for their members.
         </p>
       )}
       {props.teams.length > 0 && (
@@ -117,7 +117,7 @@ function TeamPage(props: {
     return (
       <>
         <h1 className="text-xl font-semibold tracking-tight">Not here</h1>
-        <p className="text-sm text-muted">There is no such team, or not any more.</p>
+        <p className="text-sm text-muted">This team doesn’t exist, or was removed.</p>
       </>
     )
   return (
@@ -126,8 +126,8 @@ function TeamPage(props: {
       <NamePart team={team} onChanged={onChanged} />
       <MembersPart team={team} people={people} onChanged={onChanged} />
       <Part
-        title="What the agent may do for them"
-        text="Of several teams of one person, the most generous holds. What is not ticked, this team says nothing about."
+        title="Agent settings"
+        text="For people in several teams, the most generous setting applies. Unchecked settings are inherited."
       >
         <AgentSettingsForm subject={{ kind: 'team', id: team.id }} />
       </Part>
@@ -185,7 +185,7 @@ function NamePart(props: { team: Team; onChanged: () => Promise<void> }) {
                 void props.onChanged()
               }}
             >
-              Leave it so
+              Keep it
             </Button>
             <Button size="sm" onClick={() => void again.attempt(() => rename(theirs))}>
               Call it “{wanted.trim()}” all the same
@@ -273,7 +273,7 @@ function FoundPeople(props: {
           </Button>
         </li>
       ))}
-      {found.length === 0 && <li className="px-3 py-2 text-sm text-muted">No such person to add.</li>}
+      {found.length === 0 && <li className="px-3 py-2 text-sm text-muted">No matches.</li>}
       {found.length > MOST_FOUND && (
         <li className="px-3 py-2 text-xs text-muted">
           and {formatCount(found.length - MOST_FOUND, 'more', 'more')}: type on
@@ -327,7 +327,8 @@ function DeletePart(props: { team: Team; onChanged: () => Promise<void> }) {
           className="flex flex-wrap items-center gap-2 rounded-lg border border-line p-3"
         >
           <p className="min-w-0 flex-1 basis-64 text-sm text-muted">
-            What is set for “{name}” ends with it. Its members stay, and have what else holds for them.
+            Settings of “{name}” will no longer apply. Its members keep their accounts and inherit other
+            settings.
           </p>
           <Button size="sm" onClick={() => setSure(false)}>
             Cancel

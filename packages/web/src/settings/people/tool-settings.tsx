@@ -30,7 +30,7 @@ export function Tools(props: {
         choices={[
           ['named', 'Single tools'],
           ['none', 'None'],
-          ['all', 'All of this Sandlot'],
+          ['all', 'Everything available'],
         ]}
         onChange={(chosen) => onChange(chosen === 'named' ? {} : chosen === 'all')}
       />
@@ -111,7 +111,7 @@ function NamedTool(props: { id: string; isOn: boolean; onSet: (on: boolean) => v
         <option value="on">Allowed</option>
         <option value="off">Taken away</option>
       </select>
-      <IconButton label={`Say nothing about ${id}`} onClick={props.onRemove}>
+      <IconButton label={`Inherit ${id}`} onClick={props.onRemove}>
         <X aria-hidden />
       </IconButton>
     </div>

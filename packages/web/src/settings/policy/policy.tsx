@@ -19,8 +19,8 @@ export function PolicySection() {
   return (
     <>
       <Part
-        title="Made here"
-        text="They hold from the next call on, in every mode, for people, guests of a chat and API keys alike. What they deny or ask about no rule of a person allows."
+        title="Rules set here"
+        text="They apply from the next call, in every mode, to people, guests and API keys. Personal rules can’t override a deny or ask."
       >
         {problem !== null && <Alert>{problem}</Alert>}
         {view.rules.length === 0 ? (
@@ -52,7 +52,7 @@ export function PolicySection() {
       {view.configured.length > 0 && (
         <Part
           title="From the configuration"
-          text="In the section rules of the configuration file, and changed there, from the next start on."
+          text="Set under rules in the configuration file. Changes there apply after a restart."
         >
           <ul aria-label="Configured rules" className="divide-y divide-line rounded-lg border border-line">
             {view.configured.map((rule) => (

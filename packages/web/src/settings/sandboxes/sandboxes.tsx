@@ -32,16 +32,16 @@ const ACTS = {
   stop: {
     title: (name: string) => `Stop the sandbox of ${name}?`,
     about:
-      'Every command and terminal in it ends, and the chats that wait for one are told. Files are kept; the next command starts it again.',
+      'Ends every command and terminal in it and notifies waiting chats. Files are kept; the next command starts it again.',
     confirm: 'Stop',
-    done: (name: string) => `The sandbox of ${name} is stopped.`,
+    done: (name: string) => `Sandbox of ${name} stopped.`,
   },
   reset: {
     title: (name: string) => `Reset the sandbox of ${name}?`,
     about:
-      'Every process in it ends, the chats that wait for one are told, and /tmp is emptied. Files in the workspace are kept. A workspace whose volume is missing begins empty.',
+      'Ends every process in it, notifies waiting chats and empties /tmp. Workspace files are kept. If the volume is missing, the workspace starts empty.',
     confirm: 'Reset',
-    done: (name: string) => `The sandbox of ${name} is reset.`,
+    done: (name: string) => `Sandbox of ${name} reset.`,
   },
 } as const
 
@@ -62,7 +62,7 @@ export function SandboxesSection() {
   if (view === null)
     return problem === null ? (
       <p role="status" className="flex items-center gap-2 text-sm text-muted">
-        <Spinner /> Asking the engine…
+        <Spinner /> Loading…
       </p>
     ) : (
       <Alert>{problem}</Alert>
@@ -85,9 +85,7 @@ export function SandboxesSection() {
         <Find wanted={wanted} busy={busy} onWanted={setWanted} onRefresh={() => void attempt(reload)} />
         {found.length === 0 ? (
           <p className="text-sm text-muted">
-            {wanted === ''
-              ? 'Nobody has one yet: the first command of a person makes theirs.'
-              : 'Nobody of that name has one.'}
+            {wanted === '' ? 'No sandboxes yet. A person’s first command creates theirs.' : 'No matches.'}
           </p>
         ) : (
           <SandboxList rows={shown} uses={uses} busy={busy} onAsk={setAsked} />
@@ -153,7 +151,7 @@ function Facts({ view }: { view: SandboxesView }) {
       <dt className="text-muted">Now</dt>
       <dd>
         {formatCount(view.sandboxes.length, 'sandbox', 'sandboxes')}, {awake.toLocaleString('en')} running,{' '}
-        {warm.toLocaleString('en')} more kept ready for new people
+        {warm.toLocaleString('en')} more ready for new people
       </dd>
     </dl>
   )
@@ -162,10 +160,10 @@ function Facts({ view }: { view: SandboxesView }) {
 function Ownerless({ names }: { names: readonly string[] }) {
   return (
     <Part
-      title="Workspaces of nobody"
-      text="Neither Sandlot nor the engine knows whose they are: of a database that was lost, perhaps. ./sandlot sandbox prune removes them with their files."
+      title="Orphaned workspaces"
+      text="Their owners are unknown, for example after a lost database. ./sandlot sandbox prune removes them and their files."
     >
-      <ul aria-label="Workspaces of nobody" className="divide-y divide-line rounded-lg border border-line">
+      <ul aria-label="Orphaned workspaces" className="divide-y divide-line rounded-lg border border-line">
         {names.map((name) => (
           <li key={name} className="px-3 py-2 font-mono text-xs [overflow-wrap:anywhere]">
             {name}
@@ -201,7 +199,7 @@ function Find(props: {
   return (
     <div className="flex gap-2">
       <SearchField
-        label="Find a sandbox by its person"
+        label="Find a sandbox by person"
         placeholder="Find a person’s sandbox"
         value={wanted}
         onChange={props.onWanted}

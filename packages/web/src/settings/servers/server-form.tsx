@@ -81,7 +81,7 @@ export function ServerForm(props: {
           autoComplete="off"
           spellCheck={false}
           placeholder="tickets"
-          hint="Letters, digits, - and _. Rules name its tools by it."
+          hint="Letters, digits, - and _. Used in rules."
           onChange={({ target }) => set({ name: target.value })}
         />
       </div>
@@ -120,8 +120,8 @@ function HttpFields(props: {
         placeholder="https://mcp.example.org/mcp"
         hint={
           props.may === 'local'
-            ? 'As the machine of Sandlot sees it.'
-            : 'A public address. Only an administrator can add a server in this network.'
+            ? 'As reachable from the server.'
+            : 'A public address. Only administrators can add servers on this network.'
         }
         onChange={({ target }) => onChange({ url: target.value })}
       />
@@ -158,13 +158,11 @@ function ClientFields(props: {
       open={machine || draft.clientId !== '' ? true : undefined}
     >
       <summary className="cursor-pointer py-2 text-muted hover:text-ink pointer-coarse:py-3">
-        {machine
-          ? 'The client that is registered there'
-          : 'A client that is registered there, if it asks for one'}
+        {machine ? 'The client registered there' : 'A client registered there, if required'}
       </summary>
       <div className="grid gap-4 pt-1 pb-3 sm:grid-cols-2">
         <Field
-          label="Client’s id"
+          label="Client ID"
           value={draft.clientId}
           required={machine}
           maxLength={500}
@@ -172,12 +170,12 @@ function ClientFields(props: {
           onChange={({ target }) => onChange({ clientId: target.value })}
         />
         <PasswordField
-          label="Client’s secret"
+          label="Client secret"
           value={draft.clientSecret}
           required={machine && !keeps}
           maxLength={8_192}
           autoComplete="new-password"
-          placeholder={keeps ? 'The one that is stored' : ''}
+          placeholder={keeps ? 'Stored' : ''}
           onChange={({ target }) => onChange({ clientSecret: target.value })}
         />
         <Field
@@ -185,7 +183,7 @@ function ClientFields(props: {
           value={draft.scope}
           maxLength={500}
           autoComplete="off"
-          hint="Asked for beside those that the server names."
+          hint="Requested in addition to the server’s."
           onChange={({ target }) => onChange({ scope: target.value })}
         />
         <Field
@@ -195,7 +193,7 @@ function ClientFields(props: {
           maxLength={500}
           autoComplete="off"
           placeholder="https://login.example.org"
-          hint="The only one that is used. Empty: the server names it."
+          hint="Leave empty to use the server’s."
           onChange={({ target }) => onChange({ issuer: target.value })}
         />
       </div>
@@ -217,7 +215,7 @@ function ProgramFields(props: { draft: ServerDraft; onChange: (change: Partial<S
         spellCheck={false}
         className="font-mono"
         placeholder="npx"
-        hint="It has to be in the sandbox’s image or in the workspace, and has the sandbox’s network."
+        hint="It must be in the sandbox image or the workspace, and uses the sandbox’s network."
         onChange={({ target }) => onChange({ command: target.value })}
       />
       <div className="flex flex-col gap-1.5">
@@ -237,7 +235,7 @@ function ProgramFields(props: { draft: ServerDraft; onChange: (change: Partial<S
         title="Variables"
         one="variable"
         placeholder="TICKETS_URL"
-        hint="Stored encrypted, but every command in the sandbox can read them: no key that matters."
+        hint="Stored encrypted, but any command in the sandbox can read them. Don’t put sensitive keys here."
         values={draft.env}
         onChange={(env) => onChange({ env })}
       />
@@ -304,7 +302,7 @@ function Values(props: {
               aria-label={`Value of ${named}`}
               type="password"
               className={cn(INPUT, 'min-w-0 flex-1')}
-              placeholder={value.stored ? 'The one that is stored' : 'Value'}
+              placeholder={value.stored ? 'Stored' : 'Value'}
               value={value.value}
               maxLength={8_192}
               required={!value.stored}
@@ -312,7 +310,7 @@ function Values(props: {
               onChange={({ target }) => change(value, { value: target.value })}
             />
             <IconButton
-              label={`Leave out ${named}`}
+              label={`Remove ${named}`}
               onClick={() => onChange(values.filter((other) => other !== value))}
             >
               <X aria-hidden />

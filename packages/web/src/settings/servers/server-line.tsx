@@ -192,7 +192,7 @@ function Tools(props: {
       </summary>
       {choice !== undefined && tools.length > 0 && (
         <label className="flex flex-wrap items-center gap-2 border-t border-line px-3 py-2 text-xs text-muted">
-          Without approval run
+          Run without approval
           <select
             aria-label={`Tools of ${name} that run without approval`}
             className="h-8 rounded-md border border-line-strong bg-raised px-2 text-xs text-ink pointer-coarse:h-11"
@@ -202,8 +202,8 @@ function Tools(props: {
               onChoose?.({ readOnly: target.value === 'as-announced' ? 'as-announced' : [] })
             }
           >
-            <option value="ticked">those that are ticked as “only reads”</option>
-            <option value="as-announced">those that the server says only read</option>
+            <option value="ticked">those marked “read-only”</option>
+            <option value="as-announced">those the server marks read-only</option>
           </select>
         </label>
       )}
@@ -214,7 +214,7 @@ function Tools(props: {
       </ul>
       {problems.length > 0 && (
         <ul
-          aria-label={`Tools of ${name} that cannot be offered`}
+          aria-label={`Unavailable tools of ${name}`}
           className="border-t border-line px-3 py-2 text-xs text-waiting [overflow-wrap:anywhere]"
         >
           {problems.slice(0, 20).map((problem) => (
@@ -264,7 +264,7 @@ function ToolRow(props: {
         <input
           type="checkbox"
           className="size-4 accent-accent"
-          aria-label={`${name} only reads`}
+          aria-label={`${name} is read-only`}
           checked={reads}
           disabled={busy === true || readOnly === 'as-announced'}
           onChange={({ target }) => {

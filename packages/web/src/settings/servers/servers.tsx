@@ -27,7 +27,7 @@ export function Servers({ of }: { of: ServerScope }) {
   if (view === null)
     return problem === null ? (
       <p role="status" className="flex items-center gap-2 text-sm text-muted">
-        <Spinner /> Asking the agent…
+        <Spinner /> Loading…
       </p>
     ) : (
       <Alert>{problem}</Alert>
@@ -72,7 +72,7 @@ function useServers(of: ServerScope) {
     }, 'again')
   useOnShow(() => {
     const connected = takeConnected()
-    if (connected !== null) showToast(`${connected} is connected.`)
+    if (connected !== null) showToast(`${connected} connected.`)
     void attempt(async () => {
       const now = serversView.parse(await call(names.list))
       setView(now)
@@ -109,7 +109,7 @@ function useServers(of: ServerScope) {
     onSignOut: () =>
       void attempt(async () => {
         setView(serversView.parse(await call(names.signOut, { params: { id } })))
-        showToast('You are signed out there.')
+        showToast('Signed out.')
         void test(id)
       }),
   })
@@ -139,8 +139,8 @@ function AddedPart({ of, view, servers }: PartProps) {
       title={of === 'own' ? 'Your servers' : 'Servers for everybody'}
       text={
         of === 'own'
-          ? 'Only your agent uses them. What is changed here holds from your next message on.'
-          : 'What is changed here holds from the next message on. Values go to the agent once, are stored encrypted, and are never shown again.'
+          ? 'Only your agent uses them. Changes apply from your next message.'
+          : 'Changes apply from the next message. Values are stored encrypted and never shown again.'
       }
     >
       <Introduction of={of} view={view} isIdle={edited === null} />
@@ -172,7 +172,7 @@ function Introduction({ of, view, isIdle }: { of: ServerScope; view: ServersView
     <>
       {of === 'deployment' && (
         <p className="text-sm text-muted">
-          Everybody may use them, unless a team or a person is given a list of its own.{' '}
+          Everyone can use them, unless a team or person has its own list.{' '}
           <Link
             href="/settings/teams"
             className="inline-flex items-center underline underline-offset-2 hover:text-ink pointer-coarse:h-11"
@@ -181,11 +181,10 @@ function Introduction({ of, view, isIdle }: { of: ServerScope; view: ServersView
           </Link>
         </p>
       )}
-      {view.may === 'none' && <Hint>An administrator has not allowed servers of your own.</Hint>}
+      {view.may === 'none' && <Hint>Your administrator doesn’t allow personal servers.</Hint>}
       {view.servers.length === 0 && isIdle && view.may !== 'none' && (
         <p className="text-sm text-muted">
-          None yet. A server that speaks the Model Context Protocol gives the agent more tools: a tracker, a
-          calendar, a database.
+          No servers yet. MCP servers give the agent more tools: a tracker, a calendar, a database.
         </p>
       )}
     </>
@@ -234,15 +233,15 @@ function AddedList(
 function GivenPart({ of, view, servers }: PartProps) {
   return (
     <Part
-      title={of === 'own' ? 'From this Sandlot' : 'From the configuration'}
+      title={of === 'own' ? 'From your administrator' : 'From the configuration'}
       text={
         of === 'own'
-          ? 'Your agent has these without your adding them.'
-          : 'Set by the environment and the configuration file, and changed there. Programs beside the agent can only be added there: they run as the agent’s user and can read what it can.'
+          ? 'Available to your agent automatically.'
+          : 'Set in the environment or the configuration file. Programs that run next to the agent can only be added there: they run as the agent’s user and can read what it can.'
       }
     >
       <ul
-        aria-label={of === 'own' ? 'MCP servers of this Sandlot' : 'Configured MCP servers'}
+        aria-label={of === 'own' ? 'Deployment MCP servers' : 'Configured MCP servers'}
         className="divide-y divide-line rounded-lg border border-line"
       >
         {view.given.map((server) => (
@@ -273,13 +272,13 @@ function RemoveDialog(props: {
           props.onClose()
           const { remove } = SERVER_ACTIONS[of]
           setView(serversView.parse(await call(remove, { params: { id: doomed.id } })))
-          showToast(`${doomed.name} is removed.`)
+          showToast(`${doomed.name} removed.`)
         })
       }
     >
       {of === 'own'
-        ? 'Its values and your sign-in are deleted, and its tools are gone with the next message.'
-        : 'Its values and everybody’s sign-ins are deleted, and its tools are gone with the next message.'}
+        ? 'Deletes its values and your sign-in. Its tools disappear with your next message.'
+        : 'Deletes its values and everyone’s sign-ins. Its tools disappear with the next message.'}
     </ConfirmDialog>
   )
 }

@@ -35,20 +35,20 @@ const COLUMNS: readonly Column[] = [
   {
     key: 'p50Ms',
     title: 'p50',
-    about: 'Half of the calls ran no longer',
+    about: 'Median duration',
     wide: true,
     show: (tool) => orNone(tool, formatDuration(tool.p50Ms)),
   },
   {
     key: 'p95Ms',
     title: 'p95',
-    about: '95 of 100 calls ran no longer',
+    about: '95th percentile',
     show: (tool) => orNone(tool, formatDuration(tool.p95Ms)),
   },
   {
     key: 'truncationRate',
     title: 'Cut',
-    about: 'Share of the calls whose output was too long for the model',
+    about: 'Calls whose output was too long for the model',
     wide: true,
     show: (tool) => orNone(tool, percent(tool.truncationRate)),
   },
@@ -71,8 +71,8 @@ export function ToolsSection() {
   return (
     <div className="flex flex-col gap-4">
       <p className="text-sm text-muted">
-        {formatCount(calls, 'call')} since the agent started, {startWords(view.since)}. A restart begins anew;
-        days and months are under{' '}
+        {formatCount(calls, 'call')} since the agent started, {startWords(view.since)}. Resets on restart;
+        daily and monthly figures are under{' '}
         <Link
           href="/settings/costs"
           className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"
@@ -131,8 +131,8 @@ function ToolRow({ tool }: { tool: ToolLine }) {
 function SwitchedOffWhere() {
   return (
     <p className="text-sm text-muted">
-      Built-in tools are switched off for everybody in the configuration, from the next start on: the section{' '}
-      <code className="text-xs">tools</code> of its file. For a team or a person it is done at once, under{' '}
+      To disable built-in tools for everyone, use the section <code className="text-xs">tools</code> of the
+      configuration file and restart. For a team or person, use{' '}
       <Link
         href="/settings/teams"
         className="inline-flex items-center text-accent underline underline-offset-2 pointer-coarse:h-11"

@@ -33,7 +33,7 @@ export function ByDay<Row extends { day: string }>(props: {
       <div className="min-h-[190px] rounded-lg border border-line p-2">
         <Suspense fallback={null}>
           <Chart
-            label={`${measure.name} by day, from ${days.from} to ${days.to}. The table below says the same.`}
+            label={`${measure.name} by day, from ${days.from} to ${days.to}. The table below has the same data.`}
             bars={bars}
             words={measure.words}
           />
@@ -41,12 +41,12 @@ export function ByDay<Row extends { day: string }>(props: {
       </div>
       {bars.values.includes(null) && (
         <p className="text-xs text-muted">
-          <span className="font-semibold text-waiting">?</span> stands for a day of which it is not known.
+          <span className="font-semibold text-waiting">?</span> marks days without data.
         </p>
       )}
       <details className="text-sm">
         <summary className="cursor-pointer py-1 text-muted hover:text-ink pointer-coarse:py-3">
-          The same as a table
+          Show as table
         </summary>
         <SumTable
           label={`By day, from ${days.from} to ${days.to}`}

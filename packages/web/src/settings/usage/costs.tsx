@@ -64,7 +64,7 @@ export function Costs() {
               title={title}
               text={
                 view.by === 'team'
-                  ? 'By the teams that people were in at the time. Who is in two counts for both, so they may add up to more than the total.'
+                  ? 'By people’s teams at the time. People in two teams count for both, so the sum can exceed the total.'
                   : undefined
               }
             >
@@ -117,7 +117,7 @@ function ToolCosts(props: { days: Days; title: string; view: Extract<AdminUsageV
       <Part title="By day" text="Days are UTC.">
         <ByDay key={view.by} days={days} rows={view.days} measures={TOOL_MEASURES} />
       </Part>
-      <Part title={title} text="Calls that have ended, also those that were refused.">
+      <Part title={title} text="Completed calls, including refused ones.">
         <SumTable
           label={title}
           head={GROUP_WORDS[view.by]}
@@ -144,11 +144,11 @@ function ToolTotals(props: { total: CountedTool }) {
   const all = [
     ['Calls', calls.toLocaleString('en')],
     ['Failed', failed.toLocaleString('en')],
-    ['Time running', formatDuration(runMs)],
+    ['Run time', formatDuration(runMs)],
     ['Output', formatBytes(outputBytes)],
   ] as const
   return (
-    <dl aria-label="In all" className="grid grid-cols-2 gap-3 lg:grid-cols-4">
+    <dl aria-label="Total" className="grid grid-cols-2 gap-3 lg:grid-cols-4">
       {all.map(([name, value]) => (
         <div key={name} className="rounded-lg border border-line px-3 py-2.5">
           <dt className="text-xs text-muted">{name}</dt>

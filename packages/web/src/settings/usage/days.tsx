@@ -18,7 +18,7 @@ const SPANS = [
   ['month', 'This month'],
   ['before', 'Last month'],
   ['365', 'Last 365 days'],
-  ['own', 'Days of my choice'],
+  ['own', 'Custom range'],
 ] as const
 type Span = (typeof SPANS)[number][0]
 

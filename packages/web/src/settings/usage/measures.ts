@@ -28,7 +28,7 @@ export const USAGE_MEASURES: Measures<CountedUsage> = [
 export const TOOL_MEASURES: Measures<CountedTool> = [
   callCount('calls', 'Calls', whole),
   callCount('failed', 'Failed', whole),
-  callCount('runMs', 'Time running', formatDuration),
+  callCount('runMs', 'Run time', formatDuration),
   callCount('waitMs', 'Time waiting', formatDuration),
   callCount('outputBytes', 'Output', formatBytes),
 ]

@@ -10,7 +10,7 @@ export function SumTable<Row>(props: {
   nameOf: (row: Row) => ReactNode
   measures: readonly Measure<Row>[]
 }) {
-  if (props.rows.length === 0) return <p className="text-sm text-muted">Nothing was used up on these days.</p>
+  if (props.rows.length === 0) return <p className="text-sm text-muted">No usage in this period.</p>
   return (
     // Focusable, or it could not be scrolled by keyboard.
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex

@@ -65,7 +65,7 @@ export function OwnUsage() {
       {view !== null && (
         <>
           <Totals total={view.total} />
-          <Part title="What is left" text="Of limits that an administrator has set.">
+          <Part title="Limits" text="Set by an administrator.">
             <Budgets budgets={view.budgets} />
           </Part>
           <Part title="By day" text="Days are UTC.">
@@ -116,9 +116,8 @@ export function Totals(props: { total: CountedUsage }) {
 function Budgets(props: { budgets: readonly Budget[] | null }) {
   const { budgets } = props
   if (budgets === null)
-    return <p className="text-sm text-muted">The agent is away, so what limits you is not known now.</p>
-  if (budgets.length === 0)
-    return <p className="text-sm text-muted">Nothing limits what you use up in a day or a month.</p>
+    return <p className="text-sm text-muted">The agent isn’t responding, so your limits are unknown.</p>
+  if (budgets.length === 0) return <p className="text-sm text-muted">No daily or monthly limits.</p>
   return (
     <ul aria-label="Limits" className="divide-y divide-line rounded-lg border border-line">
       {budgets.map((budget) => {

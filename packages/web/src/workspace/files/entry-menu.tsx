@@ -68,8 +68,8 @@ export function EntryMenu(props: { path: string; entry: WorkspaceEntry; actions:
         <Menu.Trigger
           // The keys are on the row: there it is Shift F10.
           tabIndex={-1}
-          aria-label={`More about ${name}`}
-          title={`More about ${name}`}
+          aria-label={`Options for ${name}`}
+          title={`Options for ${name}`}
           className="inline-flex size-6 items-center justify-center rounded-md text-muted opacity-0 group-hover/row:opacity-100 hover:bg-hover hover:text-ink focus-visible:opacity-100 data-popup-open:bg-hover data-popup-open:opacity-100 pointer-coarse:size-11 pointer-coarse:opacity-100"
         >
           <Ellipsis className="size-4" aria-hidden />

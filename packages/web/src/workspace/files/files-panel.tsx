@@ -166,7 +166,7 @@ function Browser(props: { onEdit: (path: string) => void }) {
         />
       ) : root === undefined ? (
         <p role="status" className="flex items-center gap-2 px-5 py-3 text-sm text-muted">
-          <Spinner /> Looking into your workspace…
+          <Spinner /> Loading…
         </p>
       ) : root.entries.length === 0 && root.problem === null ? (
         <EmptyWorkspace onDrop={(data) => drop(data, '')} />
@@ -233,7 +233,7 @@ function useEntryActions(parts: {
     upload: (folder) => pickFiles(chosen, 'files', folder),
     copyPath: (path) => {
       void navigator.clipboard.writeText(`/workspace/${path}`)
-      showToast('The path is copied.', { seconds: 3 })
+      showToast('Path copied.', { seconds: 3 })
     },
   }
 }
@@ -297,11 +297,8 @@ function ProblemBars({ files }: { files: FileActions }) {
 function EmptyWorkspace({ onDrop }: { onDrop: (data: DataTransfer) => void }) {
   return (
     <DropPlace onDrop={onDrop}>
-      <EmptyPlace icon={FolderOpen} title="Nothing is here yet">
-        <p>
-          What the agent writes is listed here, and files and folders that you add or drop here are there for
-          the agent.
-        </p>
+      <EmptyPlace icon={FolderOpen} title="No files yet">
+        <p>Files the agent writes appear here. Drop files or folders to share them with the agent.</p>
       </EmptyPlace>
     </DropPlace>
   )

@@ -45,8 +45,8 @@ export function FilesToolbar(props: {
       </IconButton>
       <Menu.Root>
         <Menu.Trigger
-          aria-label="More about the workspace"
-          title="More about the workspace"
+          aria-label="Workspace options"
+          title="Workspace options"
           className={`${ICON_BUTTON} data-popup-open:bg-hover`}
         >
           <Ellipsis aria-hidden />
@@ -59,7 +59,7 @@ export function FilesToolbar(props: {
               {menuItem('Add a folder', FolderUp, props.onFolders)}
               {downloadItem(zipUrl(''), 'Download all as zip', Archive)}
               {menuItem('Trash', Trash2, props.onTrash)}
-              {menuItem('Look again', RotateCw, () => void refreshTree())}
+              {menuItem('Refresh', RotateCw, () => void refreshTree())}
             </Menu.Popup>
           </Menu.Positioner>
         </Menu.Portal>

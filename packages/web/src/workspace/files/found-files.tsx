@@ -42,7 +42,7 @@ export function FoundFiles(props: { query: string; onOpen: (path: string, kind: 
     )
   return (
     <div className="min-h-0 flex-1 overflow-y-auto py-1">
-      {found.entries.length === 0 && <p className="px-5 py-2 text-sm text-muted">Nothing is called so.</p>}
+      {found.entries.length === 0 && <p className="px-5 py-2 text-sm text-muted">No matches.</p>}
       <ul aria-label="Found files">
         {found.entries.map(({ path, kind }) => (
           <li key={path}>
@@ -64,9 +64,7 @@ export function FoundFiles(props: { query: string; onOpen: (path: string, kind: 
           </li>
         ))}
       </ul>
-      {found.more && (
-        <p className="px-4 py-2 text-xs text-muted">There may be more. Write more of the name.</p>
-      )}
+      {found.more && <p className="px-4 py-2 text-xs text-muted">Too many results; keep typing.</p>}
     </div>
   )
 }

@@ -45,7 +45,7 @@ export function MoveDialog(props: {
         )}
         {folders === null && problem === null && (
           <p role="status" className="flex items-center gap-2 px-5 py-2 text-sm text-muted">
-            <Spinner /> Looking for folders…
+            <Spinner /> Loading…
           </p>
         )}
         {folders?.map((name) => (
@@ -56,7 +56,7 @@ export function MoveDialog(props: {
             </span>
           </button>
         ))}
-        {folders?.length === 0 && <p className="px-5 py-2 text-sm text-muted">No folders are in here.</p>}
+        {folders?.length === 0 && <p className="px-5 py-2 text-sm text-muted">No folders.</p>}
       </div>
       <div className="flex justify-end gap-2 border-t border-line px-5 py-3">
         <Button onClick={props.onClose}>Cancel</Button>

@@ -39,12 +39,12 @@ export function TextEditor(props: { path: string; onSaved: () => void; onClose: 
         </div>
       )}
       {conflict !== null && (
-        <Question words={`${conflict} Your text is not saved.`} label="It was changed meanwhile">
+        <Question words={`${conflict} Your changes aren’t saved.`} label="File changed">
           <Button size="sm" onClick={() => void open(new AbortController().signal)}>
-            Take the other
+            Use the other version
           </Button>
           <Button size="sm" variant="danger" disabled={busy} onClick={() => void save(null)}>
-            Save mine over it
+            Overwrite with mine
           </Button>
         </Question>
       )}
@@ -60,7 +60,7 @@ export function TextEditor(props: { path: string; onSaved: () => void; onClose: 
       {opened !== null && <TextField path={path} text={text} onText={setText} />}
       {opened === null && problem === null && (
         <p role="status" className="flex items-center gap-2 p-5 text-sm text-muted">
-          <Spinner /> Opening the file…
+          <Spinner /> Loading…
         </p>
       )}
       <SaveBar
@@ -176,9 +176,9 @@ function TextField(props: { path: string; text: string; onText: (text: string) =
 
 function DiscardQuestion(props: { onStay: () => void; onDiscard: () => void }) {
   return (
-    <Question words="Your changes are not saved." label="Discard your changes?">
+    <Question words="You have unsaved changes." label="Discard your changes?">
       <Button size="sm" onClick={props.onStay}>
-        Go on editing
+        Keep editing
       </Button>
       <Button size="sm" variant="danger" onClick={props.onDiscard}>
         Discard

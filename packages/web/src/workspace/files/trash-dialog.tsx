@@ -23,7 +23,7 @@ export function TrashDialog(props: { onRestored: (path: string) => void; onClose
       size="h-[30rem] max-h-[calc(100dvh-2rem)] w-[32rem]"
     >
       <p className="border-b border-line px-5 py-2 text-xs text-muted">
-        Deleted files stay here for {TRASH_DAYS} days and count towards the space of your workspace.
+        Deleted files stay here for {TRASH_DAYS} days and count towards your workspace quota.
       </p>
       <div className="min-h-0 flex-1 overflow-y-auto">
         {problem !== null && (
@@ -33,7 +33,7 @@ export function TrashDialog(props: { onRestored: (path: string) => void; onClose
         )}
         {list === null && problem === null && (
           <p role="status" className="flex items-center gap-2 px-5 py-3 text-sm text-muted">
-            <Spinner /> Looking into the trash…
+            <Spinner /> Loading…
           </p>
         )}
         {list?.entries.length === 0 && <p className="px-5 py-3 text-sm text-muted">The trash is empty.</p>}
@@ -88,7 +88,7 @@ function EmptyTrash(props: { busy: boolean; onEmpty: () => void }) {
   const [sure, setSure] = useState(false)
   return (
     <div className="flex flex-wrap items-center justify-end gap-2 border-t border-line px-5 py-3">
-      {sure && <p className="flex-1 text-sm">Delete everything in it for good?</p>}
+      {sure && <p className="flex-1 text-sm">Permanently delete everything in it?</p>}
       {sure && <Button onClick={() => setSure(false)}>Cancel</Button>}
       <Button
         variant="danger"

@@ -140,7 +140,7 @@ export function rowsOf({ folders, open }: Tree): (Row | NoteRow)[] {
   const add = (path: string, level: number): void => {
     const folder = folders.get(path)
     if (folder === undefined) {
-      rows.push({ folder: path, level, note: 'loading', words: 'Looking…' })
+      rows.push({ folder: path, level, note: 'loading', words: 'Loading…' })
       return
     }
     folder.entries.forEach((entry, index) => {

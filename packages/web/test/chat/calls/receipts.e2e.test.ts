@@ -116,7 +116,7 @@ test('focus goes to the next card, then to the message, and the status region sa
   await until(async () =>
     expect(await page.getByTestId('composer').evaluate((one) => one === document.activeElement)).toBe(true),
   )
-  expect(await page.getByTestId('approval-status').textContent()).toBe('Nothing else waits for you.')
+  expect(await page.getByTestId('approval-status').textContent()).toBe('Nothing else needs you.')
 })
 
 test.each([
@@ -141,7 +141,7 @@ test('each card says what happened; like successes are one row, which opens; a s
   expect(await phase('r_waited')).toBe('stopped')
   expect(await card(page, 'r_waited').textContent()).toContain('Not started')
   expect(await card(page, 'r_server').textContent()).toContain(
-    'It ended when its sandbox was stopped or restarted',
+    'It ended when its sandbox stopped or restarted',
   )
   expect(await card(page, 'r_ask').getByTestId('answer').textContent()).toContain('2.0.0, as it breaks')
   expect(await card(page, 'r_plan').count()).toBe(0)
