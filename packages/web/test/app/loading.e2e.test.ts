@@ -9,7 +9,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { oneRunOfThree } from '../../../../test/campaign.ts'
 import { freshDist } from '../fixture/dist.ts'
-import { DESKTOP, lookAt, PHONE, usePages } from '../fixture/pages.ts'
+import { DESKTOP, lookAt, PHONE, until, usePages } from '../fixture/pages.ts'
 
 const { complaints, service, url, newPage, signedIn, openChat } = usePages()
 
@@ -92,6 +92,28 @@ test('the page of a sign-in has no outline of a chat', async () => {
   await page.goto(`${url()}/sign-in`, { waitUntil: 'commit' })
   await page.locator('#shell').waitFor({ state: 'attached' })
   expect(await page.locator('#shell').isVisible()).toBe(false)
+})
+
+test('a menu is loaded with its first use, opens by keys too, and Escape leads back to its button', async () => {
+  const page = await newPage()
+  service.setupNeeded = false
+  await page.context().addCookies([{ ...service.newSignIn(), url: url() }])
+  const released = Promise.withResolvers<void>()
+  await page.route('**/assets/popups-*.js', async (route) => {
+    await released.promise
+    await route.continue()
+  })
+  await page.goto(`${url()}/`)
+  const mode = page.getByTestId('mode')
+  const menu = page.getByRole('menu')
+  await mode.focus()
+  await page.keyboard.press('Enter')
+  expect(await menu.count()).toBe(0)
+  released.resolve()
+  await menu.waitFor()
+  await page.keyboard.press('Escape')
+  await menu.waitFor({ state: 'detached' })
+  await until(async () => expect(await page.evaluate('document.activeElement?.dataset.testid')).toBe('mode'))
 })
 
 test('a file of the page that has gone is got by loading it anew; what stays away says so', async () => {
