@@ -7,7 +7,7 @@ import { printOf } from '@sandlot/shared/node/secret-file'
 import { type Change, listenToChanges } from '@sandlot/storage/database/changes'
 import { isPostgres } from '@sandlot/storage/database/dialect'
 import { openSessionReader } from '@sandlot/storage/store/open'
-import type { ReplicaRows } from '@sandlot/storage/replicas/replicas'
+import type { KeyPrints, ReplicaRows } from '@sandlot/storage/replicas/replicas'
 import type { Log } from '../log.ts'
 import type { Reload } from './ownership.ts'
 import { Replica, type ReplicaTimes } from './replica.ts'
@@ -23,7 +23,7 @@ interface OpenReplica {
   engine: () => Promise<string | undefined>
   /** Keys of the deployment; the same for all its agents. */
   keys: DeploymentKeys
-  rows: ReplicaRows
+  rows: ReplicaRows & KeyPrints
   log: Log
   times?: Partial<ReplicaTimes>
 }
@@ -88,10 +88,7 @@ interface DeploymentKeys {
 }
 
 /** Throws where these are not the keys that the database has been used with. */
-async function refuseOtherKeys(
-  { id, key, sealing, folder }: DeploymentKeys,
-  rows: Pick<ReplicaRows, 'hasKey' | 'changeKey'>,
-): Promise<void> {
+async function refuseOtherKeys({ id, key, sealing, folder }: DeploymentKeys, rows: KeyPrints): Promise<void> {
   const refuse = (file: string, what: string): never => {
     throw new Error(
       `${join(folder, file)} has not the keys that the database has been used with, so ${what} could not be used. Copy the folder keys from another agent of it or from its backup, or set SANDLOT_KEYS_DIR to it.`,

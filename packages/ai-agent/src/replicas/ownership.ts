@@ -9,7 +9,7 @@ import { ledgerFailure } from '@sandlot/storage/replicas/ledger'
 import {
   type Replica as Known,
   type ReplicaReads,
-  type ReplicaRows,
+  type ReplicaRequests,
   SCHEDULES,
 } from '@sandlot/storage/replicas/replicas'
 
@@ -61,7 +61,7 @@ export function soleOwner(): Ownership {
 /** Which sandboxes are this agent's, where several share an engine. */
 export function sharedEngine(
   ownership: Ownership & { readonly id: string },
-  replicas: Pick<ReplicaRows, 'ownerOf' | 'freeOf' | 'list' | 'announce'>,
+  replicas: ReplicaReads & Pick<ReplicaRequests, 'announce'>,
 ): NonNullable<SandboxesOptions['share']> {
   /** People without an owner at the last poll. */
   const before = new Set<string>()

@@ -26,9 +26,6 @@ export const LIVING_MS = 7_000
 const FORGOTTEN_MS = 86_400_000
 /** Claimed like a user by the replica that runs the schedules of the deployment. */
 export const SCHEDULES = 'deployment:schedules'
-/** Keys with a stored print. */
-type KeyName = 'deployment_keys' | 'sealing_key'
-
 export interface Replica {
   id: string
   /** Its ACP address. */
@@ -78,8 +75,26 @@ export interface Unowned {
   replicas: number
 }
 
+/** Prints of the deployment's keys, which are the same for all replicas. */
+export interface KeyPrints {
+  /** See `isFirstPrint`, for any of these. */
+  hasKey(name: KeyName, prints: readonly number[]): Promise<boolean>
+  /** Replaces the print of the database's key. */
+  changeKey(name: KeyName, print: number): Promise<void>
+}
+
+type KeyName = 'deployment_keys' | 'sealing_key'
+
+/** Requests to other replicas, also from processes that are none. */
+export interface ReplicaRequests {
+  /** Notifies other processes of a change without a stored row. */
+  announce(what: string): Promise<void>
+  /** The replica drains with its next heartbeat. False: it is not alive. */
+  askToDrain(id: string): Promise<boolean>
+}
+
 /** Writes of one replica, from `register` on. */
-export interface ReplicaRows extends ReplicaReads {
+export interface ReplicaRows {
   /**
    * Starts this replica, which takes over the users of an earlier one with its id and fences that
    * off. From now on writes with an epoch require that the session's user is claimed. Returns ids
@@ -96,18 +111,10 @@ export interface ReplicaRows extends ReplicaReads {
    * known, because this replica is dead or draining itself.
    */
   claim(userId: string): Promise<Claim | undefined>
-  /** See `isFirstPrint`, for any of these. */
-  hasKey(name: KeyName, prints: readonly number[]): Promise<boolean>
-  /** Replaces the print of the database's key. */
-  changeKey(name: KeyName, print: number): Promise<void>
-  /** Notifies other processes of a change without a stored row. */
-  announce(what: string): Promise<void>
   /** Gives up these users. */
   release(userIds: readonly string[]): Promise<void>
   /** Stops claiming users. */
   drain(): Promise<void>
-  /** The replica drains with its next heartbeat. False: it is not alive. */
-  askToDrain(id: string): Promise<boolean>
   /** Gives up all users, and removes its row. */
   unregister(): Promise<void>
   /** Work without a living owner. */
@@ -115,6 +122,8 @@ export interface ReplicaRows extends ReplicaReads {
   /** Marks this user as lost: later writes for them are refused. */
   lose(userId: string): void
 }
+
+export type StoredReplicas = ReplicaReads & ReplicaRequests & ReplicaRows & KeyPrints
 
 /** The users that this replica may write for. Undefined epochs belong to others. */
 export class Fence {
@@ -199,7 +208,7 @@ export function replicaReads(db: Kysely<SessionsSchema>): ReplicaReads {
 }
 
 /** `url`: of the database. */
-export function storedReplicas(db: Kysely<SessionsSchema>, fence: Fence, url: string): ReplicaRows {
+export function storedReplicas(db: Kysely<SessionsSchema>, fence: Fence, url: string): StoredReplicas {
   const release = async (userIds: readonly string[]): Promise<void> => {
     for (const userId of userIds) fence.lost(userId)
     await db
@@ -378,8 +387,8 @@ async function findUnowned(db: Kysely<SessionsSchema>): ReturnType<ReplicaRows['
 
 async function askToDrain(
   db: Kysely<SessionsSchema>,
-  ...[id]: Parameters<ReplicaRows['askToDrain']>
-): ReturnType<ReplicaRows['askToDrain']> {
+  ...[id]: Parameters<ReplicaRequests['askToDrain']>
+): ReturnType<ReplicaRequests['askToDrain']> {
   const now = clock(db)
   const row = await db
     .updateTable('replicas')

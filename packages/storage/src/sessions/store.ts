@@ -17,7 +17,7 @@ import type { PromptQueueRows } from '../usage/prompt-queue.ts'
 import type { McpServerRows } from '../people/mcp-servers.ts'
 import type { ModelEndpointRows } from '../people/model-endpoints.ts'
 import type { PeopleRows } from '../people/people.ts'
-import type { ReplicaReads, ReplicaRows } from '../replicas/replicas.ts'
+import type { ReplicaReads, StoredReplicas } from '../replicas/replicas.ts'
 import type { RetentionReads, RetentionRows } from '../retention/retention.ts'
 import type { SecretRows } from '../people/secrets.ts'
 import type { ChatReads, ChatRows } from '../shares/chats.ts'
@@ -72,7 +72,7 @@ export interface SessionStore {
   readonly people: PersonStores
   readonly admin: { readonly audit: AuditLog; readonly retention: RetentionRows }
   /** Once a replica is registered, writes with an epoch require a claim on the session's user. */
-  readonly replicas: ReplicaRows
+  readonly replicas: StoredReplicas
   readonly ledger: SandboxLedger
   readonly promptQueue: PromptQueueRows
   /** The reason that writes fail now; undefined: they work. */
