@@ -15,8 +15,8 @@ packages/shared/src/
   acp: base chat account
   workspace: base chat account
   admin: base chat account workspace
-  agent-requests.ts: account acp workspace admin
-  actions.ts: chat account search workspace admin
+  agent-requests.ts: base account acp workspace admin
+  actions.ts: base chat account search workspace admin agent-requests.ts
   config.ts: config admin
   node: base config async account admin config.ts
   transcript: base chat

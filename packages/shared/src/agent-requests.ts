@@ -1,10 +1,9 @@
 /**
  * Every extension request to an agent: its params, and what sender and agent do with it. The
- * handlers of ai-agent are checked against this table.
+ * handlers of ai-agent and the rows of `actions.ts` are checked against this table.
  */
 import { z } from 'zod'
 import { instructionsParams } from './account/instructions.ts'
-import { GUEST_ERRORS } from './account/role.ts'
 import { rulesParams } from './account/rules-api.ts'
 import { secretsParams } from './account/secrets.ts'
 import {
@@ -31,6 +30,7 @@ import {
   unqueueParams,
   watchParams,
 } from './acp/meta.ts'
+import { GUEST_ERRORS } from './base/guest-errors.ts'
 import { configurationParams } from './admin/configuration.ts'
 import { deploymentRulesParams } from './admin/deployment-rules.ts'
 import { mcpServersParams } from './admin/mcp-servers.ts'
@@ -143,6 +143,8 @@ type AgentRequests = typeof AGENT_REQUESTS
 export type AgentMethod = keyof AgentRequests
 /** The params of a request as its handler takes them. */
 export type AgentParams<M extends AgentMethod> = z.output<AgentRequests[M]['params']>
+/** Undefined: the method has no `ask`. */
+export type AgentAct<M extends AgentMethod> = ActOf<AgentParams<M>>
 
 const BY_METHOD = new Map<string, AgentRequest>(Object.entries(AGENT_REQUESTS))
 

@@ -10,7 +10,14 @@ import type { z } from 'zod'
 import { agentUserOf } from '../auth/agent-user.ts'
 import { problemsOf } from '../socket/frame.ts'
 import type { AppEnv, Ctx, Parts } from './context.ts'
-import { administratorsOnly, pagesOnly, readBody, requireCaller, requireOurOrigin } from './request.ts'
+import {
+  administratorsOnly,
+  membersOnly,
+  pagesOnly,
+  readBody,
+  requireCaller,
+  requireOurOrigin,
+} from './request.ts'
 
 type PathOf<A> = A extends { route: `${string} ${infer Path}` } ? Path : never
 
@@ -66,11 +73,12 @@ function handlerOf(parts: ActionParts, action: Action, own: Handler | undefined)
 }
 
 /** In this order: a key's scope, the role, whether a key will do. */
-function checksOf(parts: ActionParts, { route, scope, role }: Action): MiddlewareHandler<AppEnv>[] {
+function checksOf(parts: ActionParts, { route, scope, role, guests }: Action): MiddlewareHandler<AppEnv>[] {
   if (scope === 'public') return route.startsWith('GET ') ? [] : [requireOurOrigin(parts)]
   return [
     requireCaller(parts, scope),
     ...(role === 'admin' ? [administratorsOnly] : []),
+    ...(guests === undefined ? [] : [membersOnly(guests)]),
     ...(scope === 'cookie' ? [pagesOnly] : []),
   ]
 }

@@ -110,6 +110,14 @@ export const administratorsOnly = createMiddleware<AppEnv>(async function isAdmi
   await next()
 })
 
+/** After `requireCaller`: refuses guests, with this error. */
+export function membersOnly(error: string): MiddlewareHandler<AppEnv> {
+  return createMiddleware<AppEnv>(async function isMember(c, next) {
+    if (c.var.caller.account.role === 'guest') throw new SandlotError('forbidden', error)
+    await next()
+  })
+}
+
 /** After `requireCaller`: see `requireSignIn`. */
 export const pagesOnly = createMiddleware<AppEnv>(async function isSignedIn(c, next) {
   requireSignIn(c)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { getRequestListener } from '@hono/node-server'
 import { secretList } from '@sandlot/shared/account/secrets'
 import type { KeyScope } from '@sandlot/shared/account/sign-in-api'
-import { type Action, ask } from '@sandlot/shared/base/action'
+import { type Action, acts } from '@sandlot/shared/base/action'
 import { SandlotError, toErrorBody } from '@sandlot/shared/base/errors'
 import { openAccounts } from '@sandlot/storage/accounts/accounts'
 import { Hono } from 'hono'
@@ -19,6 +19,8 @@ import type { AppEnv } from '../../src/http/context.ts'
 import { makeLog } from '../../src/log.ts'
 import { ANN, startHarness } from '../support/harness.ts'
 
+type Role = 'admin' | 'guest'
+
 const ACTIONS: Record<string, Action> = {
   greet: {
     route: 'POST /api/greetings/:name',
@@ -30,9 +32,10 @@ const ACTIONS: Record<string, Action> = {
   listNames: {
     route: 'GET /api/names/:id',
     scope: 'read',
+    guests: 'Guests have no names.',
     params: z.object({ id: z.enum(['secrets']) }),
     response: secretList,
-    agent: ask('secrets', 'list'),
+    agent: acts('secrets')('list'),
   },
 }
 
@@ -43,7 +46,10 @@ async function start() {
     secret: '0123456789abcdefghijklmnopqrstuvwxyzABCDEF',
     publicUrl: 'http://localhost',
   })
-  const { id } = await accounts.users.create({ ...ANN, role: 'admin' })
+  const ids = {
+    admin: (await accounts.users.create({ ...ANN, role: 'admin' })).id,
+    guest: (await accounts.users.create({ ...ANN, email: 'gil@example.org', role: 'guest' })).id,
+  }
   const place = { url: harness.config.agentUrl }
   const agent = new OneAgent(place, {
     log: makeLog('silent', (text) => text),
@@ -74,8 +80,8 @@ async function start() {
   })
   await agent.whenConnected(new AbortController().signal)
   const { port } = server.address() as AddressInfo
-  return async (scopes: KeyScope[], method: string, path: string, body?: object) => {
-    const { key } = await accounts.keys.create(id, scopes.join(' '), { scopes, expiresAt: null })
+  return async (scopes: KeyScope[], method: string, path: string, body?: object, who: Role = 'admin') => {
+    const { key } = await accounts.keys.create(ids[who], scopes.join(' '), { scopes, expiresAt: null })
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
       method,
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -109,4 +115,8 @@ test('a row and a handler are an action; a row with an agent needs no handler', 
     body: { message: expect.stringContaining('id: ') },
   })
   expect(await call(['files'], 'GET', '/api/names/secrets')).toMatchObject({ status: 403 })
+  expect(await call(['read'], 'GET', '/api/names/secrets', undefined, 'guest')).toMatchObject({
+    status: 403,
+    body: { message: 'Guests have no names.' },
+  })
 })

@@ -1,6 +1,6 @@
 /** Actions on accounts: ways to sign in, keys, rules, secrets, instructions, notifications. */
 import { z } from 'zod'
-import { ask, type Action } from '../base/action.ts'
+import { type Action, acts, adminChat, anyone, chat, cookie, read } from '../base/action.ts'
 import { rule } from '../chat/rules.ts'
 import {
   notificationChoice,
@@ -48,166 +48,104 @@ import {
 } from './sign-in-api.ts'
 
 const signedIn = z.union([me, secondFactorWanted])
-const instructionsOf = (of: 'own' | 'team') => ({ method: '_sandlot/instructions', fields: { of } })
+const rules = acts('rules')
+const secrets = acts('secrets')
+const instructionsOf = (of: 'own' | 'team') => ({ method: '_sandlot/instructions', fields: { of } }) as const
 const secret = z.object({ name: secretName })
 
 export const accountActions = {
-  getSetup: { route: 'GET /api/setup', scope: 'public', response: setupState },
-  setUp: { route: 'POST /api/setup', scope: 'public', request: setupRequest, response: me },
-  signIn: { route: 'POST /api/sign-in', scope: 'public', request: signInRequest, response: signedIn },
-  signInWithCode: {
-    route: 'POST /api/sign-in/code',
-    scope: 'public',
-    request: secondFactorRequest,
-    response: me,
-  },
-  signOut: { route: 'POST /api/sign-out', scope: 'public', response: signedOut },
-  listWaysIn: { route: 'GET /api/sign-in/providers', scope: 'public', response: signInWays },
-  beginSignIn: {
-    route: 'POST /api/sign-in/providers/:id',
-    scope: 'public',
+  getSetup: anyone('GET /api/setup', { response: setupState }),
+  setUp: anyone('POST /api/setup', { request: setupRequest, response: me }),
+  signIn: anyone('POST /api/sign-in', { request: signInRequest, response: signedIn }),
+  signInWithCode: anyone('POST /api/sign-in/code', { request: secondFactorRequest, response: me }),
+  signOut: anyone('POST /api/sign-out', { response: signedOut }),
+  listWaysIn: anyone('GET /api/sign-in/providers', { response: signInWays }),
+  beginSignIn: anyone('POST /api/sign-in/providers/:id', {
     request: beginSignInRequest,
     response: signInUrl,
-  },
-  finishSignIn: { route: 'GET /api/sign-in/callback/:id', scope: 'public', response: 'bytes' },
-  getSignInProblem: { route: 'GET /api/sign-in/problems/:id', scope: 'public', response: signInProblem },
-  linkProvider: {
-    route: 'POST /api/sign-in/providers/:id/link',
-    scope: 'cookie',
+  }),
+  finishSignIn: anyone('GET /api/sign-in/callback/:id', { response: 'bytes' }),
+  getSignInProblem: anyone('GET /api/sign-in/problems/:id', { response: signInProblem }),
+  linkProvider: cookie('POST /api/sign-in/providers/:id/link', {
     request: linkProviderRequest,
     response: signInUrl,
-  },
-  showInvitation: {
-    route: 'POST /api/invitations/look',
-    scope: 'public',
+  }),
+  showInvitation: anyone('POST /api/invitations/look', {
     request: invitationLook,
     response: invitationOffer,
-  },
-  acceptInvitation: {
-    route: 'POST /api/invitations/accept',
-    scope: 'public',
+  }),
+  acceptInvitation: anyone('POST /api/invitations/accept', {
     request: acceptInvitationRequest,
     response: me,
-  },
-  beginReset: { route: 'POST /api/reset', scope: 'public', request: resetRequest },
-  finishReset: { route: 'POST /api/reset/password', scope: 'public', request: resetPasswordRequest },
+  }),
+  beginReset: anyone('POST /api/reset', { request: resetRequest }),
+  finishReset: anyone('POST /api/reset/password', { request: resetPasswordRequest }),
 
-  getMe: { route: 'GET /api/me', scope: 'read', response: me },
-  getOwnEffective: { route: 'GET /api/me/effective', scope: 'read', response: effectiveSettingsView },
-  changePassword: { route: 'PUT /api/password', scope: 'cookie', request: newPasswordRequest },
-  changeName: { route: 'PUT /api/account/name', scope: 'cookie', request: newNameRequest },
-  listKeys: { route: 'GET /api/keys', scope: 'read', response: keyList },
-  createKey: {
-    route: 'POST /api/keys',
-    scope: 'cookie',
-    request: newKeyRequest,
-    response: newApiKey,
-    status: 201,
-  },
-  deleteKey: { route: 'DELETE /api/keys/:id', scope: 'cookie' },
-  listWays: { route: 'GET /api/account/ways', scope: 'cookie', response: accountWays },
-  beginSecondFactor: {
-    route: 'POST /api/account/second-factor',
-    scope: 'cookie',
+  getMe: read('GET /api/me', { response: me }),
+  getOwnEffective: read('GET /api/me/effective', { response: effectiveSettingsView }),
+  changePassword: cookie('PUT /api/password', { request: newPasswordRequest }),
+  changeName: cookie('PUT /api/account/name', { request: newNameRequest }),
+  listKeys: read('GET /api/keys', { response: keyList }),
+  createKey: cookie('POST /api/keys', { request: newKeyRequest, response: newApiKey, status: 201 }),
+  deleteKey: cookie('DELETE /api/keys/:id'),
+  listWays: cookie('GET /api/account/ways', { response: accountWays }),
+  beginSecondFactor: cookie('POST /api/account/second-factor', {
     request: secondFactorPassword,
     response: newSecondFactor,
-  },
-  confirmSecondFactor: {
-    route: 'POST /api/account/second-factor/confirm',
-    scope: 'cookie',
-    request: secondFactorRequest,
-  },
-  disableSecondFactor: {
-    route: 'POST /api/account/second-factor/disable',
-    scope: 'cookie',
-    request: secondFactorRemoval,
-  },
-  listSignIns: { route: 'GET /api/account/sign-ins', scope: 'cookie', response: signInEntries },
-  endOtherSignIns: { route: 'DELETE /api/account/sign-ins', scope: 'cookie' },
-  endSignIn: { route: 'DELETE /api/account/sign-ins/:id', scope: 'cookie' },
-  unlinkProvider: { route: 'DELETE /api/account/providers/:id', scope: 'cookie' },
+  }),
+  confirmSecondFactor: cookie('POST /api/account/second-factor/confirm', { request: secondFactorRequest }),
+  disableSecondFactor: cookie('POST /api/account/second-factor/disable', { request: secondFactorRemoval }),
+  listSignIns: cookie('GET /api/account/sign-ins', { response: signInEntries }),
+  endOtherSignIns: cookie('DELETE /api/account/sign-ins'),
+  endSignIn: cookie('DELETE /api/account/sign-ins/:id'),
+  unlinkProvider: cookie('DELETE /api/account/providers/:id'),
 
-  listRules: { route: 'GET /api/rules', scope: 'read', response: ruleList, agent: ask('rules', 'list') },
-  listAsked: {
-    route: 'GET /api/rules/asked',
-    scope: 'read',
-    response: askedReport,
-    agent: ask('rules', 'asked'),
-  },
-  addRule: {
-    route: 'POST /api/rules',
-    scope: 'cookie',
+  listRules: read('GET /api/rules', { response: ruleList, agent: rules('list') }),
+  listAsked: read('GET /api/rules/asked', { response: askedReport, agent: rules('asked') }),
+  addRule: cookie('POST /api/rules', {
     request: newRule,
     response: rule,
     status: 201,
-    agent: ask('rules', 'add', { body: 'rule' }),
-  },
-  previewRule: {
-    route: 'POST /api/rules/preview',
-    scope: 'chat',
+    agent: rules('add', 'rule'),
+  }),
+  previewRule: chat('POST /api/rules/preview', {
     request: newRule,
     response: rulePreview,
-    agent: ask('rules', 'preview', { body: 'rule' }),
-  },
-  revokeRule: { route: 'DELETE /api/rules/:id', scope: 'cookie', agent: ask('rules', 'revoke') },
-  listSecrets: {
-    route: 'GET /api/secrets',
-    scope: 'read',
-    response: secretList,
-    agent: ask('secrets', 'list'),
-  },
-  setSecret: {
-    route: 'PUT /api/secrets/:name',
-    scope: 'cookie',
+    agent: rules('preview', 'rule'),
+  }),
+  revokeRule: cookie('DELETE /api/rules/:id', { agent: rules('revoke') }),
+  listSecrets: read('GET /api/secrets', { response: secretList, agent: secrets('list') }),
+  setSecret: cookie('PUT /api/secrets/:name', {
     params: secret,
     request: secretValue,
-    agent: ask('secrets', 'set'),
-  },
-  removeSecret: {
-    route: 'DELETE /api/secrets/:name',
-    scope: 'cookie',
-    params: secret,
-    agent: ask('secrets', 'remove'),
-  },
-  getInstructions: {
-    route: 'GET /api/instructions',
-    scope: 'read',
-    response: instructions,
-    agent: instructionsOf('own'),
-  },
-  putInstructions: {
-    route: 'PUT /api/instructions',
-    scope: 'cookie',
+    agent: secrets('set'),
+  }),
+  removeSecret: cookie('DELETE /api/secrets/:name', { params: secret, agent: secrets('remove') }),
+  getInstructions: read('GET /api/instructions', { response: instructions, agent: instructionsOf('own') }),
+  putInstructions: cookie('PUT /api/instructions', {
     request: instructions,
     response: instructions,
     agent: instructionsOf('own'),
-  },
-  getTeamInstructions: {
-    route: 'GET /api/instructions/team',
-    scope: 'read',
+  }),
+  getTeamInstructions: read('GET /api/instructions/team', {
     response: teamInstructions,
     agent: instructionsOf('team'),
-  },
-  putTeamInstructions: {
-    route: 'PUT /api/instructions/team',
-    scope: 'chat',
-    role: 'admin',
+  }),
+  putTeamInstructions: adminChat('PUT /api/instructions/team', {
     request: instructions,
     response: teamInstructions,
     agent: instructionsOf('team'),
-  },
-  getNotifications: { route: 'GET /api/notices/settings', scope: 'cookie', response: notificationSettings },
-  putNotifications: {
-    route: 'PUT /api/notices/settings',
-    scope: 'cookie',
+  }),
+  getNotifications: cookie('GET /api/notices/settings', { response: notificationSettings }),
+  putNotifications: cookie('PUT /api/notices/settings', {
     request: notificationChoice,
     response: notificationSettings,
-  },
-  getPushKey: { route: 'GET /api/notices/push', scope: 'read', response: pushKey },
-  subscribePush: { route: 'POST /api/notices/push', scope: 'cookie', request: pushSubscription },
-  unsubscribePush: { route: 'DELETE /api/notices/push', scope: 'cookie', request: pushEnd },
-  testNotifications: { route: 'POST /api/notices/test', scope: 'cookie', response: notificationTest },
-  deleteAccount: { route: 'POST /api/account/delete', scope: 'cookie', request: deleteAccountRequest },
-  exportOwnData: { route: 'GET /api/export', scope: 'cookie', response: 'bytes' },
-  finishMcpSignIn: { route: 'GET /oauth/mcp', scope: 'cookie', response: 'bytes' },
-} as const satisfies Record<string, Action>
+  }),
+  getPushKey: read('GET /api/notices/push', { response: pushKey }),
+  subscribePush: cookie('POST /api/notices/push', { request: pushSubscription }),
+  unsubscribePush: cookie('DELETE /api/notices/push', { request: pushEnd }),
+  testNotifications: cookie('POST /api/notices/test', { response: notificationTest }),
+  deleteAccount: cookie('POST /api/account/delete', { request: deleteAccountRequest }),
+  exportOwnData: cookie('GET /api/export', { response: 'bytes' }),
+  finishMcpSignIn: cookie('GET /oauth/mcp', { response: 'bytes' }),
+} satisfies Record<string, Action>

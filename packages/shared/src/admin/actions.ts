@@ -21,7 +21,8 @@ import {
   teamList,
   teamMemberRequest,
 } from '../account/teams-api.ts'
-import { ask, type Action } from '../base/action.ts'
+import { type Action, acts, adminChat, adminCookie, adminRead, read, rowsFor } from '../base/action.ts'
+import { GUEST_ERRORS } from '../base/guest-errors.ts'
 import { rule } from '../chat/rules.ts'
 import { alertsView, alertTest } from './alerts.ts'
 import { auditChains, auditPage } from './audit.ts'
@@ -36,236 +37,160 @@ import { sandboxesView, sandboxUses } from './sandboxes.ts'
 import { toolStatsView } from './tool-stats.ts'
 import { adminUsageView, budgetList, usageView } from './usage.ts'
 
-/** Reads and changes of administrators. */
-const read = { scope: 'read', role: 'admin' } as const
-const change = { scope: 'chat', role: 'admin' } as const
-/** Changes that must not outlive a leaked key. */
-const signedIn = { scope: 'cookie', role: 'admin' } as const
-
-const own = { of: 'own' } as const
-const deployment = { of: 'deployment' } as const
+const models = acts('models')
+const retention = acts('retention')
+const sandboxes = acts('sandboxes')
+const rules = acts('deployment_rules')
+const ownServers = acts('mcp_servers', 'own')
+const servers = acts('mcp_servers', 'deployment')
+const readOwn = rowsFor({ scope: 'read', guests: GUEST_ERRORS.servers })
+const changeOwn = rowsFor({ scope: 'cookie', guests: GUEST_ERRORS.servers })
 
 export const adminActions = {
-  getUsage: { route: 'GET /api/usage', scope: 'read', response: usageView },
-  listBudgets: { route: 'GET /api/usage/budgets', scope: 'read', response: budgetList },
-  listServers: {
-    route: 'GET /api/mcp-servers',
-    scope: 'read',
-    response: serversView,
-    agent: ask('mcp_servers', 'list', own),
-  },
-  addServer: {
-    route: 'POST /api/mcp-servers',
-    scope: 'cookie',
+  getUsage: read('GET /api/usage', { response: usageView, guests: GUEST_ERRORS.usage }),
+  listBudgets: read('GET /api/usage/budgets', { response: budgetList, guests: GUEST_ERRORS.usage }),
+  listServers: readOwn('GET /api/mcp-servers', { response: serversView, agent: ownServers('list') }),
+  addServer: changeOwn('POST /api/mcp-servers', {
     request: serverRequest,
     response: serversView,
     status: 201,
-    agent: ask('mcp_servers', 'put', own),
-  },
-  changeServer: {
-    route: 'PUT /api/mcp-servers/:id',
-    scope: 'cookie',
+    agent: ownServers('put'),
+  }),
+  changeServer: changeOwn('PUT /api/mcp-servers/:id', {
     request: serverRequest,
     response: serversView,
-    agent: ask('mcp_servers', 'put', own),
-  },
-  removeServer: {
-    route: 'DELETE /api/mcp-servers/:id',
-    scope: 'cookie',
+    agent: ownServers('put'),
+  }),
+  removeServer: changeOwn('DELETE /api/mcp-servers/:id', {
     response: serversView,
-    agent: ask('mcp_servers', 'remove', own),
-  },
-  testServer: {
-    route: 'POST /api/mcp-servers/:id/test',
-    scope: 'cookie',
+    agent: ownServers('remove'),
+  }),
+  testServer: changeOwn('POST /api/mcp-servers/:id/test', {
     response: serverStatus,
-    agent: ask('mcp_servers', 'test', own),
-  },
-  signOutOfServer: {
-    route: 'POST /api/mcp-servers/:id/sign-out',
-    scope: 'cookie',
+    agent: ownServers('test'),
+  }),
+  signOutOfServer: changeOwn('POST /api/mcp-servers/:id/sign-out', {
     response: serversView,
-    agent: ask('mcp_servers', 'sign_out', own),
-  },
-  signInToServer: { route: 'POST /api/mcp-servers/:id/sign-in', scope: 'cookie', response: serverSignIn },
+    agent: ownServers('sign_out'),
+  }),
+  signInToServer: changeOwn('POST /api/mcp-servers/:id/sign-in', { response: serverSignIn }),
 
-  listEverybodysServers: {
-    route: 'GET /api/admin/mcp-servers',
-    ...read,
+  listEverybodysServers: adminRead('GET /api/admin/mcp-servers', {
     response: serversView,
-    agent: ask('mcp_servers', 'list', deployment),
-  },
-  addEverybodysServer: {
-    route: 'POST /api/admin/mcp-servers',
-    ...change,
+    agent: servers('list'),
+  }),
+  addEverybodysServer: adminChat('POST /api/admin/mcp-servers', {
     request: serverRequest,
     response: serversView,
     status: 201,
-    agent: ask('mcp_servers', 'put', deployment),
-  },
-  changeEverybodysServer: {
-    route: 'PUT /api/admin/mcp-servers/:id',
-    ...change,
+    agent: servers('put'),
+  }),
+  changeEverybodysServer: adminChat('PUT /api/admin/mcp-servers/:id', {
     request: serverRequest,
     response: serversView,
-    agent: ask('mcp_servers', 'put', deployment),
-  },
-  removeEverybodysServer: {
-    route: 'DELETE /api/admin/mcp-servers/:id',
-    ...change,
+    agent: servers('put'),
+  }),
+  removeEverybodysServer: adminChat('DELETE /api/admin/mcp-servers/:id', {
     response: serversView,
-    agent: ask('mcp_servers', 'remove', deployment),
-  },
-  testEverybodysServer: {
-    route: 'POST /api/admin/mcp-servers/:id/test',
-    ...change,
+    agent: servers('remove'),
+  }),
+  testEverybodysServer: adminChat('POST /api/admin/mcp-servers/:id/test', {
     response: serverStatus,
-    agent: ask('mcp_servers', 'test', deployment),
-  },
-  signOutOfEverybodysServer: {
-    route: 'POST /api/admin/mcp-servers/:id/sign-out',
-    ...signedIn,
+    agent: servers('test'),
+  }),
+  signOutOfEverybodysServer: adminCookie('POST /api/admin/mcp-servers/:id/sign-out', {
     response: serversView,
-    agent: ask('mcp_servers', 'sign_out', deployment),
-  },
-  signInToEverybodysServer: {
-    route: 'POST /api/admin/mcp-servers/:id/sign-in',
-    ...signedIn,
+    agent: servers('sign_out'),
+  }),
+  signInToEverybodysServer: adminCookie('POST /api/admin/mcp-servers/:id/sign-in', {
     response: serverSignIn,
-  },
+  }),
 
-  listUsers: { route: 'GET /api/users', ...read, response: userList },
-  addUser: { route: 'POST /api/users', ...change, request: newUserRequest, response: account, status: 201 },
-  changeUser: { route: 'PATCH /api/users/:id', ...change, request: changePersonRequest, response: account },
-  removeUser: { route: 'DELETE /api/users/:id', ...change, response: removal, status: 202 },
-  resetUserPassword: { route: 'POST /api/users/:id/password', ...change, response: newPassword },
-  removeSecondFactor: { route: 'DELETE /api/users/:id/second-factor', ...change },
-  getUserSettings: { route: 'GET /api/users/:id/settings', ...read, response: settingsAnswer },
-  putUserSettings: {
-    route: 'PUT /api/users/:id/settings',
-    ...change,
+  listUsers: adminRead('GET /api/users', { response: userList }),
+  addUser: adminChat('POST /api/users', { request: newUserRequest, response: account, status: 201 }),
+  changeUser: adminChat('PATCH /api/users/:id', { request: changePersonRequest, response: account }),
+  removeUser: adminChat('DELETE /api/users/:id', { response: removal, status: 202 }),
+  resetUserPassword: adminChat('POST /api/users/:id/password', { response: newPassword }),
+  removeSecondFactor: adminChat('DELETE /api/users/:id/second-factor'),
+  getUserSettings: adminRead('GET /api/users/:id/settings', { response: settingsAnswer }),
+  putUserSettings: adminChat('PUT /api/users/:id/settings', {
     request: putSettingsRequest,
     response: settingsView,
-  },
-  getUserEffective: { route: 'GET /api/users/:id/effective', ...read, response: effectiveSettingsView },
-  listTeams: { route: 'GET /api/teams', ...read, response: teamList },
-  addTeam: { route: 'POST /api/teams', ...change, request: newTeamRequest, response: team, status: 201 },
-  renameTeam: { route: 'PATCH /api/teams/:id', ...change, request: renameTeamRequest, response: team },
-  removeTeam: { route: 'DELETE /api/teams/:id', ...change },
-  setTeamMember: {
-    route: 'PUT /api/teams/:id/members/:userId',
-    ...change,
+  }),
+  getUserEffective: adminRead('GET /api/users/:id/effective', { response: effectiveSettingsView }),
+  listTeams: adminRead('GET /api/teams', { response: teamList }),
+  addTeam: adminChat('POST /api/teams', { request: newTeamRequest, response: team, status: 201 }),
+  renameTeam: adminChat('PATCH /api/teams/:id', { request: renameTeamRequest, response: team }),
+  removeTeam: adminChat('DELETE /api/teams/:id'),
+  setTeamMember: adminChat('PUT /api/teams/:id/members/:userId', {
     request: teamMemberRequest,
     response: team,
-  },
-  getTeamSettings: { route: 'GET /api/teams/:id/settings', ...read, response: settingsAnswer },
-  putTeamSettings: {
-    route: 'PUT /api/teams/:id/settings',
-    ...change,
+  }),
+  getTeamSettings: adminRead('GET /api/teams/:id/settings', { response: settingsAnswer }),
+  putTeamSettings: adminChat('PUT /api/teams/:id/settings', {
     request: putSettingsRequest,
     response: settingsView,
-  },
-  listInvitations: { route: 'GET /api/invitations', ...read, response: invitationList },
-  makeInvitation: {
-    route: 'POST /api/invitations',
-    ...change,
+  }),
+  listInvitations: adminRead('GET /api/invitations', { response: invitationList }),
+  makeInvitation: adminChat('POST /api/invitations', {
     request: newInvitationRequest,
     response: newInvitation,
     status: 201,
-  },
-  revokeInvitation: { route: 'DELETE /api/invitations/:id', ...change },
+  }),
+  revokeInvitation: adminChat('DELETE /api/invitations/:id'),
 
-  listModels: { route: 'GET /api/models', ...read, response: modelsView, agent: ask('models', 'list') },
-  addEndpoint: {
-    route: 'POST /api/models',
-    ...change,
+  listModels: adminRead('GET /api/models', { response: modelsView, agent: models('list') }),
+  addEndpoint: adminChat('POST /api/models', {
     request: endpointRequest,
     response: modelsView,
     status: 201,
-    agent: ask('models', 'put'),
-  },
-  changeEndpoint: {
-    route: 'PUT /api/models/:id',
-    ...change,
+    agent: models('put'),
+  }),
+  changeEndpoint: adminChat('PUT /api/models/:id', {
     request: endpointRequest,
     response: modelsView,
-    agent: ask('models', 'put'),
-  },
-  removeEndpoint: {
-    route: 'DELETE /api/models/:id',
-    ...change,
-    response: modelsView,
-    agent: ask('models', 'remove'),
-  },
-  testEndpoint: {
-    route: 'POST /api/models/test',
-    ...change,
+    agent: models('put'),
+  }),
+  removeEndpoint: adminChat('DELETE /api/models/:id', { response: modelsView, agent: models('remove') }),
+  testEndpoint: adminChat('POST /api/models/test', {
     request: endpointTestRequest,
     response: endpointTestResult,
-    agent: ask('models', 'test'),
-  },
+    agent: models('test'),
+  }),
 
-  listAlerts: { route: 'GET /api/admin/alerts', ...read, response: alertsView },
-  testAlerts: { route: 'POST /api/admin/alerts/test', ...change, response: alertTest },
-  listAudit: { route: 'GET /api/admin/audit', ...read, response: auditPage },
-  exportAudit: { route: 'GET /api/admin/audit/export', ...read, response: 'bytes' },
-  checkAudit: { route: 'GET /api/admin/audit/chains', ...read, response: auditChains },
-  getBackups: { route: 'GET /api/admin/backups', ...read, response: backupsView },
-  getRetention: {
-    route: 'GET /api/admin/retention',
-    ...read,
-    response: retentionView,
-    agent: ask('retention', 'get'),
-  },
-  putRetention: {
-    route: 'PUT /api/admin/retention',
-    ...change,
+  listAlerts: adminRead('GET /api/admin/alerts', { response: alertsView }),
+  testAlerts: adminChat('POST /api/admin/alerts/test', { response: alertTest }),
+  listAudit: adminRead('GET /api/admin/audit', { response: auditPage }),
+  exportAudit: adminRead('GET /api/admin/audit/export', { response: 'bytes' }),
+  checkAudit: adminRead('GET /api/admin/audit/chains', { response: auditChains }),
+  getBackups: adminRead('GET /api/admin/backups', { response: backupsView }),
+  getRetention: adminRead('GET /api/admin/retention', { response: retentionView, agent: retention('get') }),
+  putRetention: adminChat('PUT /api/admin/retention', {
     request: putRetention,
     response: retentionView,
-    agent: ask('retention', 'put'),
-  },
-  previewRetention: {
-    route: 'POST /api/admin/retention/preview',
-    ...change,
+    agent: retention('put'),
+  }),
+  previewRetention: adminChat('POST /api/admin/retention/preview', {
     request: previewRetention,
     response: retentionPreview,
-  },
-  getOverview: { route: 'GET /api/admin/overview', ...read, response: overview },
-  getChecks: { route: 'GET /api/admin/overview/checks', ...read, response: checksView },
-  runChecks: { route: 'POST /api/admin/overview/checks', ...change, response: checksView },
-  stopPrompt: { route: 'POST /api/admin/overview/prompts/:id/stop', ...change, response: overview },
-  listTools: { route: 'GET /api/admin/tools', ...read, response: toolStatsView },
-  listSandboxes: { route: 'GET /api/admin/sandboxes', ...read, response: sandboxesView },
-  measureSandboxes: { route: 'GET /api/admin/sandboxes/use', ...read, response: sandboxUses },
-  stopUserSandbox: {
-    route: 'POST /api/admin/sandboxes/:userId/stop',
-    ...change,
-    agent: ask('sandboxes', 'stop'),
-  },
-  resetUserSandbox: {
-    route: 'POST /api/admin/sandboxes/:userId/reset',
-    ...change,
-    agent: ask('sandboxes', 'reset'),
-  },
-  listEverybodysRules: {
-    route: 'GET /api/admin/rules',
-    ...read,
-    response: deploymentRules,
-    agent: ask('deployment_rules', 'list'),
-  },
-  addEverybodysRule: {
-    route: 'POST /api/admin/rules',
-    ...signedIn,
+  }),
+  getOverview: adminRead('GET /api/admin/overview', { response: overview }),
+  getChecks: adminRead('GET /api/admin/overview/checks', { response: checksView }),
+  runChecks: adminChat('POST /api/admin/overview/checks', { response: checksView }),
+  stopPrompt: adminChat('POST /api/admin/overview/prompts/:id/stop', { response: overview }),
+  listTools: adminRead('GET /api/admin/tools', { response: toolStatsView }),
+  listSandboxes: adminRead('GET /api/admin/sandboxes', { response: sandboxesView }),
+  measureSandboxes: adminRead('GET /api/admin/sandboxes/use', { response: sandboxUses }),
+  stopUserSandbox: adminChat('POST /api/admin/sandboxes/:userId/stop', { agent: sandboxes('stop') }),
+  resetUserSandbox: adminChat('POST /api/admin/sandboxes/:userId/reset', { agent: sandboxes('reset') }),
+  listEverybodysRules: adminRead('GET /api/admin/rules', { response: deploymentRules, agent: rules('list') }),
+  addEverybodysRule: adminCookie('POST /api/admin/rules', {
     request: newDeploymentRule,
     response: rule,
     status: 201,
-    agent: ask('deployment_rules', 'add', { body: 'rule' }),
-  },
-  revokeEverybodysRule: {
-    route: 'DELETE /api/admin/rules/:id',
-    ...signedIn,
-    agent: ask('deployment_rules', 'revoke'),
-  },
-  getConfiguration: { route: 'GET /api/admin/configuration', ...read, response: configurationView },
-  getUsageOfAll: { route: 'GET /api/admin/usage', ...read, response: adminUsageView },
-} as const satisfies Record<string, Action>
+    agent: rules('add', 'rule'),
+  }),
+  revokeEverybodysRule: adminCookie('DELETE /api/admin/rules/:id', { agent: rules('revoke') }),
+  getConfiguration: adminRead('GET /api/admin/configuration', { response: configurationView }),
+  getUsageOfAll: adminRead('GET /api/admin/usage', { response: adminUsageView }),
+} satisfies Record<string, Action>

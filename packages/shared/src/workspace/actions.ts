@@ -1,6 +1,7 @@
 /** Actions in a user's workspace: files, commands, terminals, ports, the sandbox. */
 import { z } from 'zod'
-import { ask, type Action } from '../base/action.ts'
+import { type Action, acts, rowsFor } from '../base/action.ts'
+import { GUEST_ERRORS } from '../base/guest-errors.ts'
 import { execRequest, execResponse } from './exec.ts'
 import {
   directoryList,
@@ -15,86 +16,53 @@ import { portList } from './ports.ts'
 import { backgroundJobs, jobId, jobOutput, sandboxView } from './sandbox.ts'
 import { openTerminalRequest, openedTerminal, terminalId, terminalList } from './terminals.ts'
 
+const files = rowsFor({ scope: 'files', guests: GUEST_ERRORS.files })
+const exec = rowsFor({ scope: 'exec', guests: GUEST_ERRORS.sandbox })
+const fileAct = acts('files')
+const sandbox = acts('sandbox')
+const terminals = acts('terminals')
 const job = z.object({ id: jobId })
 
 export const workspaceActions = {
-  listFiles: { route: 'GET /api/files', scope: 'files', response: directoryList },
-  removeFile: { route: 'DELETE /api/files', scope: 'files', response: fileRemoved },
-  readFile: { route: 'GET /api/files/content', scope: 'files', response: 'bytes' },
-  writeFile: { route: 'PUT /api/files/content', scope: 'files', request: 'bytes' },
-  previewFile: { route: 'GET /api/files/preview', scope: 'files', response: 'bytes' },
-  findFiles: { route: 'GET /api/files/search', scope: 'files', response: filesFound },
-  zipFiles: { route: 'GET /api/files/zip', scope: 'files', response: 'bytes' },
-  makeFolder: {
-    route: 'POST /api/files/folder',
-    scope: 'files',
-    request: folderRequest,
-    agent: ask('files', 'mkdir'),
-  },
-  moveFile: {
-    route: 'POST /api/files/move',
-    scope: 'files',
-    request: moveRequest,
-    agent: ask('files', 'move'),
-  },
-  listTrash: {
-    route: 'GET /api/files/trash',
-    scope: 'files',
-    response: trashList,
-    agent: ask('files', 'trash'),
-  },
-  emptyTrash: { route: 'DELETE /api/files/trash', scope: 'files', agent: ask('files', 'empty_trash') },
-  restoreFile: {
-    route: 'POST /api/files/trash/:id/restore',
-    scope: 'files',
+  listFiles: files('GET /api/files', { response: directoryList }),
+  removeFile: files('DELETE /api/files', { response: fileRemoved }),
+  readFile: files('GET /api/files/content', { response: 'bytes' }),
+  writeFile: files('PUT /api/files/content', { request: 'bytes' }),
+  previewFile: files('GET /api/files/preview', { response: 'bytes' }),
+  findFiles: files('GET /api/files/search', { response: filesFound }),
+  zipFiles: files('GET /api/files/zip', { response: 'bytes' }),
+  makeFolder: files('POST /api/files/folder', { request: folderRequest, agent: fileAct('mkdir') }),
+  moveFile: files('POST /api/files/move', { request: moveRequest, agent: fileAct('move') }),
+  listTrash: files('GET /api/files/trash', { response: trashList, agent: fileAct('trash') }),
+  emptyTrash: files('DELETE /api/files/trash', { agent: fileAct('empty_trash') }),
+  restoreFile: files('POST /api/files/trash/:id/restore', {
     response: fileRestored,
-    agent: ask('files', 'restore'),
-  },
-  abortUpload: { route: 'DELETE /api/files/uploads/:upload', scope: 'files', agent: ask('files', 'abort') },
-  runCommand: { route: 'POST /api/exec', scope: 'exec', request: execRequest, response: execResponse },
-  listPorts: { route: 'GET /api/ports', scope: 'exec', response: portList },
-  openPort: { route: 'GET /api/ports/:port/open', scope: 'exec', response: 'bytes' },
-  getSandbox: {
-    route: 'GET /api/sandbox',
-    scope: 'exec',
-    response: sandboxView,
-    agent: ask('sandbox', 'view'),
-  },
-  resetSandbox: { route: 'POST /api/sandbox/reset', scope: 'exec', agent: ask('sandbox', 'reset') },
-  stopSandbox: { route: 'POST /api/sandbox/stop', scope: 'exec', agent: ask('sandbox', 'stop') },
-  listJobs: {
-    route: 'GET /api/sandbox/jobs',
-    scope: 'exec',
-    response: backgroundJobs,
-    agent: ask('sandbox', 'jobs'),
-  },
-  getJobOutput: {
-    route: 'GET /api/sandbox/jobs/:id/output',
-    scope: 'exec',
+    agent: fileAct('restore'),
+  }),
+  abortUpload: files('DELETE /api/files/uploads/:upload', { agent: fileAct('abort') }),
+  runCommand: exec('POST /api/exec', { request: execRequest, response: execResponse }),
+  listPorts: exec('GET /api/ports', { response: portList }),
+  openPort: exec('GET /api/ports/:port/open', { response: 'bytes' }),
+  getSandbox: exec('GET /api/sandbox', { response: sandboxView, agent: sandbox('view') }),
+  resetSandbox: exec('POST /api/sandbox/reset', { agent: sandbox('reset') }),
+  stopSandbox: exec('POST /api/sandbox/stop', { agent: sandbox('stop') }),
+  listJobs: exec('GET /api/sandbox/jobs', { response: backgroundJobs, agent: sandbox('jobs') }),
+  getJobOutput: exec('GET /api/sandbox/jobs/:id/output', {
     params: job,
     response: jobOutput,
-    agent: ask('sandbox', 'output'),
-  },
-  endJob: { route: 'DELETE /api/sandbox/jobs/:id', scope: 'exec', params: job, agent: ask('sandbox', 'end') },
-  listTerminals: {
-    route: 'GET /api/terminals',
-    scope: 'exec',
-    response: terminalList,
-    agent: ask('terminals', 'list'),
-  },
-  openTerminal: {
-    route: 'POST /api/terminals',
-    scope: 'exec',
+    agent: sandbox('output'),
+  }),
+  endJob: exec('DELETE /api/sandbox/jobs/:id', { params: job, agent: sandbox('end') }),
+  listTerminals: exec('GET /api/terminals', { response: terminalList, agent: terminals('list') }),
+  openTerminal: exec('POST /api/terminals', {
     request: openTerminalRequest,
     response: openedTerminal,
     status: 201,
-    agent: ask('terminals', 'open'),
-  },
-  attachTerminal: { route: 'GET /api/terminals/:id', scope: 'exec', response: 'bytes' },
-  closeTerminal: {
-    route: 'DELETE /api/terminals/:id',
-    scope: 'exec',
+    agent: terminals('open'),
+  }),
+  attachTerminal: exec('GET /api/terminals/:id', { response: 'bytes' }),
+  closeTerminal: exec('DELETE /api/terminals/:id', {
     params: z.object({ id: terminalId }),
-    agent: ask('terminals', 'close'),
-  },
-} as const satisfies Record<string, Action>
+    agent: terminals('close'),
+  }),
+} satisfies Record<string, Action>

@@ -2,7 +2,7 @@
 import { type AgentApp, methods, type PromptRequest, type PromptResponse } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
-import { GUEST_ERRORS } from '@sandlot/shared/account/role'
+import { GUEST_ERRORS } from '@sandlot/shared/base/guest-errors'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import { newId } from '@sandlot/shared/base/ids'
 import { promptContent } from '../prompt-content.ts'

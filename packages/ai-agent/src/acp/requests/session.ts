@@ -15,7 +15,7 @@ import {
 } from '@agentclientprotocol/sdk'
 import { newSessionMeta } from '@sandlot/shared/acp/meta'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
-import { GUEST_ERRORS } from '@sandlot/shared/account/role'
+import { GUEST_ERRORS } from '@sandlot/shared/base/guest-errors'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { Project } from '@sandlot/shared/chat/chats'
 import { newId } from '@sandlot/shared/base/ids'

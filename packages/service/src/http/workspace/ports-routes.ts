@@ -26,8 +26,6 @@ export function portsHandlers(parts: Parts) {
       if (from !== undefined && from !== 'same-origin' && from !== 'none')
         throw new SandlotError('bad_origin', 'Previews are opened in Sandlot.')
       const { caller } = c.var
-      if (caller.account.role === 'guest')
-        throw new SandlotError('forbidden', 'Guests have no sandbox of their own.')
       const id = previews.idOf(caller.account.id, asked.data)
       const origin = places.originOf(id, c.req.header('host'))
       if (origin === undefined) throw new SandlotError('not_implemented', PREVIEWS_OFF)
