@@ -17,6 +17,7 @@ const ROW = 'a row of a table, or what a view shows of it: a member for each col
 const EXCEPTIONS: Record<string, Record<string, string>> = {
   'packages/ai-agent': {
     AgentConfig: SETTINGS,
+    BackendConfig: SETTINGS,
     LoopContext: NARROWER,
     RunOptions: SETTINGS,
     RunnerParts: ROOT,
