@@ -305,9 +305,13 @@ function loadLater(): () => void {
   return () => clearTimeout(timer)
 }
 
+/** Stays in its place when something comes above the composer. */
 function Opening() {
   return (
-    <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
+    <div
+      role="status"
+      className="flex flex-1 items-start justify-center gap-2.5 pt-[38vh] text-sm text-muted"
+    >
       <Spinner /> Opening the conversation…
     </div>
   )
