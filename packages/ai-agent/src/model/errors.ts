@@ -255,14 +255,28 @@ function withoutSecrets(text: string, apiKey: string): string {
   return cleaned.replaceAll(/\b(?:sk|pk|rk|gsk|xai|key)[-_][A-Za-z0-9*_-]{6,}/g, '***')
 }
 
-const PRIVATE_ADDRESS =
-  /(?:https?:\/\/)?(?<![\w.-])(?:localhost|\[::1\]|(?:127|10)(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2}|(?:[\w-]+\.)+(?:local|internal|lan|svc)|(?<=https?:\/\/)[\w-]+)(?![\w.-]*\w)(?::\d+)?(?:\/[^\s"'<>)]*)?/gi
+/** Addresses of a private network, without a scheme, a port or a path. */
+const PRIVATE_HOSTS = [
+  String.raw`(?:127|10)(?:\.\d{1,3}){3}(?!\d|\.\d)`,
+  String.raw`(?:192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))(?:\.\d{1,3}){2}(?!\d|\.\d)`,
+  String.raw`\[?(?:::1|(?:f[cd][\da-f]{2}|fe80)(?::[\da-f]{0,4}){2,7}(?:%\w+)?)(?!\w)\]?`,
+  String.raw`(?:localhost|(?:[\w-]+\.)+(?:local|internal|lan|svc))(?![\w-]|\.\w)`,
+  // One label is a host only with a scheme or a port.
+  String.raw`(?<=https?:\/\/)[\w-]+(?![\w-]|\.\w)`,
+  String.raw`[a-z][a-z\d-]*(?=:\d{4,5}(?![\w.]*\w))`,
+]
+const PRIVATE_ADDRESS = addressPattern(PRIVATE_HOSTS.join('|'))
+
+/** Matches the hosts with their scheme, port and path, if any. */
+function addressPattern(hosts: string): RegExp {
+  return new RegExp(String.raw`(?:https?:\/\/)?(?<![\w.-])(?:${hosts})(?::\d+)?(?:\/[^\s"'<>)]*)?`, 'gi')
+}
 
 /** Words of a provider without its own address, and without those of a private network. */
 export function withoutAddresses(text: string, baseUrl: string): string {
-  const { origin, host } = new URL(baseUrl)
-  const ours = [baseUrl, origin, host].reduce((words, address) => words.replaceAll(address, '…'), text)
-  return ours.replaceAll(PRIVATE_ADDRESS, '…')
+  const host = new URL(baseUrl).hostname.replaceAll(/[.[\]]/g, String.raw`\$&`)
+  const ours = addressPattern(String.raw`${host}(?![\w-]|\.\w)`)
+  return text.replaceAll(ours, '…').replaceAll(PRIVATE_ADDRESS, '…')
 }
 
 /** Nothing is left of what was paid for, or given for nothing. */

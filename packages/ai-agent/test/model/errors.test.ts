@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { toModelError } from '../../src/model/errors.ts'
+import { toModelError, withoutAddresses } from '../../src/model/errors.ts'
 import { failureOfResponse } from '../../src/model/failure.ts'
 import type { ModelErrorClass, SetIn } from '@sandlot/shared/chat/reasons'
 
@@ -166,6 +166,26 @@ describe('the sentence for members', () => {
       expect(forMembers).not.toMatch(/corp|billing|10\.1|192\.168|localhost|\d{4}|OPENAI|Settings|http/)
       expect(forMembers).not.toBe('')
     }
+  })
+
+  test.each([
+    ['172.20.0.5; retry', '…; retry'],
+    ['172.20.0.5...retry', '…...retry'],
+    ['10.1.2.3.', '….'],
+    ['(169.254.1.2:80), then', '(…), then'],
+    ['dial tcp [fd12:3456:789a::1]:8000: refused', 'dial tcp …: refused'],
+    ['fd12:3456::1, fe80::1%eth0 and ::1', '…, … and …'],
+    ['upstream vllm-2:8000/v1 and billing:9000; down', 'upstream … and …; down'],
+    ['lookup llm.corp.internal, llm.corp.internal:9', 'lookup …, …'],
+    ['LLM.Corp.Internal', '…'],
+    ['at 12:3000, version 10.2.3, tag qwen3:8b', 'at 12:3000, version 10.2.3, tag qwen3:8b'],
+  ])('redacts the private addresses of %j', (words, shown) => {
+    expect(withoutAddresses(words, INNER)).toBe(shown)
+  })
+
+  test('redacts a short host name only where it is a word', () => {
+    const words = 'llama-server at ai:80 and http://ai/v1 failed: mail ai.'
+    expect(withoutAddresses(words, 'http://ai:80/v1')).toBe('llama-server at … and … failed: mail ….')
   })
 
   test('keeps the address of a public page, and the provider’s words', () => {
