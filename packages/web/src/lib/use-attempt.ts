@@ -1,5 +1,5 @@
 import { messageOf } from '@sandlot/shared/base/errors'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 
 interface Attempt {
   busy: boolean
@@ -29,13 +29,4 @@ export function useAttempt(): Attempt {
     }
   }
   return { busy, problem, attempt }
-}
-
-/** Runs `work` once, when the component is shown, and again for another `about`. */
-export function useOnShow(work: () => void, about?: string): void {
-  useEffect(() => {
-    work()
-    // `work` is a new function in each render, and does the same.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [about])
 }

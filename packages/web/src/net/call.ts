@@ -66,6 +66,7 @@ export async function call(name: ActionName, options: Sent = {}): Promise<unknow
       cause: error,
     })
   }
+  if (response.status === 204) return undefined
   const json = await readJson(response)
   if (!response.ok || json === undefined) throw errorOf(response.status, json)
   return json

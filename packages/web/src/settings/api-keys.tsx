@@ -1,6 +1,7 @@
 import type { ApiKey } from '@sandlot/shared/account/api'
 import { DEFAULT_KEY_SCOPES, type KeyScope } from '@sandlot/shared/account/sign-in-api'
-import { type SubmitEvent, useEffect, useState } from 'react'
+import { type SubmitEvent, useState } from 'react'
+import { useResource } from '../state/use-resource.ts'
 import { useChat } from '../state/chat-context.ts'
 import { cn } from '../lib/cn.ts'
 import { formatDate } from '../lib/format.ts'
@@ -10,7 +11,6 @@ import { Button } from '../ui/button.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { INPUT } from '../ui/field.tsx'
 import { RevocableRow } from './revocable-row.tsx'
-import { useAttempt } from '../lib/use-attempt.ts'
 
 const SCOPE_WORDS: Record<KeyScope, string> = {
   chat: 'Send messages; change chats and settings',
@@ -30,25 +30,14 @@ const LIVES = [
 
 /** Keys for scripts. A new one is shown once, here, and never again. */
 export function ApiKeys() {
-  const [keys, setKeys] = useState<ApiKey[] | null>(null)
   const [fresh, setFresh] = useState<string | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  const reload = async () => setKeys((await call('listKeys')).keys)
-  const change = (work: () => Promise<unknown>) =>
-    attempt(async () => {
-      await work()
-      await reload()
-    })
-  useEffect(() => {
-    void attempt(reload)
-    // Once; both only set state.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [])
+  const { data, problem, busy, change } = useResource('keys', (signal) => call('listKeys', { signal }))
+  const keys = data?.keys ?? []
   return (
     <div className="flex flex-col gap-3">
       {problem !== null && <Alert>{problem}</Alert>}
       {fresh !== null && <FreshKey apiKey={fresh} />}
-      {keys !== null && keys.length > 0 && (
+      {keys.length > 0 && (
         <ul className="divide-y divide-line rounded-lg border border-line">
           {keys.map((key) => (
             <KeyRow
@@ -102,7 +91,7 @@ function KeyRow(props: { apiKey: ApiKey; busy: boolean; onRevoke: () => void }) 
 
 function NewKey(props: {
   busy: boolean
-  change: (work: () => Promise<unknown>) => Promise<void>
+  change: (work: () => Promise<void>) => Promise<void>
   onMade: (key: string) => void
 }) {
   const { busy, change } = props

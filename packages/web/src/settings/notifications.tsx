@@ -6,6 +6,7 @@ import {
   type NotificationTest,
 } from '@sandlot/shared/chat/notifications'
 import { useState } from 'react'
+import { useResource } from '../state/use-resource.ts'
 import { formatCount } from '../lib/format.ts'
 import { turnSound, useIsSoundOn } from '../lib/notifications.ts'
 import { call } from '../net/call.ts'
@@ -14,7 +15,7 @@ import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { Part } from './part.tsx'
 import { NotificationSwitch } from './preferences.tsx'
-import { useAttempt, useOnShow } from '../lib/use-attempt.ts'
+import { useAttempt } from '../lib/use-attempt.ts'
 
 const KINDS: Record<NotificationKind, { title: string; text: string }> = {
   approval: { title: 'A chat needs you', text: 'An approval or an answer.' },
@@ -23,24 +24,26 @@ const KINDS: Record<NotificationKind, { title: string; text: string }> = {
   shared: { title: 'A chat is shared with you', text: 'Or with one of your teams.' },
 }
 
+interface Known {
+  device: PushState
+  settings: NotificationSettings
+}
+
 export function Notifications() {
-  const [settings, setSettings] = useState<NotificationSettings | null>(null)
-  const [device, setDevice] = useState<PushState | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  const read = async () => {
-    setDevice(await pushState())
-    setSettings(await call('getNotifications'))
-  }
-  useOnShow(() => void attempt(read))
+  const { data, problem, busy, change, update } = useResource<Known>('notifications', async (signal) => ({
+    device: await pushState(),
+    settings: await call('getNotifications', { signal }),
+  }))
   const choose = (kind: NotificationKind, way: 'push' | 'mail', on: boolean) => {
-    if (settings === null) return
+    if (data === null) return
+    const { settings, device } = data
     const choice = { ...settings.choice, [kind]: { ...settings.choice[kind], [way]: on } }
-    setSettings({ ...settings, choice })
-    void attempt(async () => {
+    update((now) => ({ ...now, settings: { ...settings, choice } }))
+    void change(async () => {
       try {
-        setSettings(await call('putNotifications', { body: choice }))
+        return { device, settings: await call('putNotifications', { body: choice }) }
       } catch (error) {
-        setSettings(settings)
+        update(() => data)
         throw error
       }
     })
@@ -57,21 +60,20 @@ export function Notifications() {
         text="Sent when Sandlot isn’t in view anywhere. They name the tool or the person, never the chat’s name or content."
       >
         <ThisBrowser
-          state={device}
+          state={data?.device ?? null}
           busy={busy}
           onTurn={(on) =>
-            void attempt(async () => {
+            void change(async () => {
               if (on) await subscribePush()
               else await unsubscribePush()
-              await read()
             })
           }
         />
-        {settings !== null && (
+        {data !== null && (
           <>
-            <Choices settings={settings} onChoose={choose} />
-            <p className="text-sm text-muted">{waysWords(settings)}</p>
-            <Test busy={busy} attempt={attempt} />
+            <Choices settings={data.settings} onChoose={choose} />
+            <p className="text-sm text-muted">{waysWords(data.settings)}</p>
+            <Test />
           </>
         )}
       </Part>
@@ -79,8 +81,8 @@ export function Notifications() {
   )
 }
 
-function Test(props: { busy: boolean; attempt: ReturnType<typeof useAttempt>['attempt'] }) {
-  const { busy, attempt } = props
+function Test() {
+  const { busy, problem, attempt } = useAttempt()
   const [tested, setTested] = useState<NotificationTest | null>(null)
   return (
     <div className="flex flex-wrap items-center gap-3">
@@ -91,7 +93,7 @@ function Test(props: { busy: boolean; attempt: ReturnType<typeof useAttempt>['at
         Send test
       </Button>
       <p role="status" className="min-w-0 flex-1 basis-56 text-sm text-muted">
-        {tested !== null && testWords(tested)}
+        {problem ?? (tested !== null && testWords(tested))}
       </p>
     </div>
   )

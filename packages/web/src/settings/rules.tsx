@@ -1,7 +1,5 @@
-import { messageOf } from '@sandlot/shared/base/errors'
 import { type Rule, describeMatch } from '@sandlot/shared/chat/rules'
-import type { RuleList } from '@sandlot/shared/account/rules-api'
-import { useEffect, useState } from 'react'
+import { useResource } from '../state/use-resource.ts'
 import { cn } from '../lib/cn.ts'
 import { formatDate } from '../lib/format.ts'
 import { call } from '../net/call.ts'
@@ -18,23 +16,13 @@ export const EFFECT: Record<Rule['effect'], { word: string; colour: string }> = 
 
 /** Rules: from answers “always”, from the form, and those for everybody. */
 export function Rules() {
-  const [list, setList] = useState<RuleList | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
-  const [busy, setBusy] = useState(false)
-  const reload = () => call('listRules').then(setList, (error: unknown) => setProblem(messageOf(error)))
-  useEffect(() => void reload(), [])
-  const revoke = async (id: string) => {
-    setBusy(true)
-    setProblem(null)
-    try {
-      await call('revokeRule', { params: { id } })
-    } catch (error) {
-      setProblem(messageOf(error))
-    } finally {
-      await reload()
-      setBusy(false)
-    }
-  }
+  const {
+    data: list,
+    problem,
+    busy,
+    reload,
+    change,
+  } = useResource('rules', (signal) => call('listRules', { signal }))
   return (
     <div className="flex flex-col gap-3" data-testid="rules">
       {problem !== null && <Alert>{problem}</Alert>}
@@ -52,7 +40,7 @@ export function Rules() {
                 variant="danger"
                 disabled={busy}
                 aria-label={`Revoke ${EFFECT[rule.effect].word} ${describeMatch(rule.match)}`}
-                onClick={() => void revoke(rule.id)}
+                onClick={() => void change(() => call('revokeRule', { params: { id: rule.id } }))}
               >
                 Revoke
               </Button>

@@ -1,8 +1,8 @@
 /** The number of approvals that the person answered, and rules that would have answered them. */
 import { type RuleMatch, describeMatch } from '@sandlot/shared/chat/rules'
-import type { AskedReport, RulePreview } from '@sandlot/shared/account/rules-api'
-import { messageOf } from '@sandlot/shared/base/errors'
-import { useEffect, useState } from 'react'
+import type { RulePreview } from '@sandlot/shared/account/rules-api'
+import { useState } from 'react'
+import { useResource } from '../state/use-resource.ts'
 import { formatCount } from '../lib/format.ts'
 import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
@@ -14,12 +14,10 @@ import { useAttempt } from '../lib/use-attempt.ts'
 /** `known`: the number of rules; a change fetches again. */
 export function SavingRules(props: { known: number; onAdded: () => void }) {
   const { known } = props
-  const [report, setReport] = useState<AskedReport | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
-  useEffect(() => {
-    call('listAsked').then(setReport, (error: unknown) => setProblem(messageOf(error)))
-  }, [known])
-  if (problem !== null) return <Alert>Couldn’t load your approvals. {problem}</Alert>
+  const { data: report, problem } = useResource(String(known), (signal) => call('listAsked', { signal }), {
+    keep: true,
+  })
+  if (problem !== null) return <Alert>How often you were asked could not be read. {problem}</Alert>
   if (report === null) return <p className="text-sm text-muted">Loading…</p>
   const { days, asked, saving } = report
   return (

@@ -1,35 +1,24 @@
-import { MAX_SECRET_CHARS, type SecretList, secretName } from '@sandlot/shared/account/secrets'
-import { type SubmitEvent, useEffect, useState } from 'react'
+import { MAX_SECRET_CHARS, secretName } from '@sandlot/shared/account/secrets'
+import { type SubmitEvent, useState } from 'react'
+import { useResource } from '../state/use-resource.ts'
 import { formatDate } from '../lib/format.ts'
 import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { INPUT } from '../ui/field.tsx'
 import { RevocableRow } from './revocable-row.tsx'
-import { useAttempt } from '../lib/use-attempt.ts'
 
 /**
  * Tokens that tools use for this person. A value goes in here and is never shown again, here or
  * anywhere.
  */
 export function Secrets() {
-  const [secrets, setSecrets] = useState<SecretList['secrets'] | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  const reload = async () => setSecrets((await call('listSecrets')).secrets)
-  const change = (work: () => Promise<unknown>) =>
-    attempt(async () => {
-      await work()
-      await reload()
-    })
-  useEffect(() => {
-    void attempt(reload)
-    // Once; both only set state.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [])
+  const { data, problem, busy, change } = useResource('secrets', (signal) => call('listSecrets', { signal }))
+  const secrets = data?.secrets ?? []
   return (
     <div className="flex flex-col gap-3">
       {problem !== null && <Alert>{problem}</Alert>}
-      {secrets !== null && secrets.length > 0 && (
+      {secrets.length > 0 && (
         <ul className="divide-y divide-line rounded-lg border border-line">
           {secrets.map((secret) => (
             <RevocableRow
@@ -49,7 +38,7 @@ export function Secrets() {
   )
 }
 
-function NewSecret(props: { busy: boolean; change: (work: () => Promise<unknown>) => Promise<void> }) {
+function NewSecret(props: { busy: boolean; change: (work: () => Promise<void>) => Promise<void> }) {
   const { busy, change } = props
   const [name, setName] = useState('')
   const [value, setValue] = useState('')

@@ -8,6 +8,7 @@ import type {
 import { messageOf } from '@sandlot/shared/base/errors'
 import { KeyRound, Link2, ShieldCheck } from 'lucide-react'
 import { useEffect, useState } from 'react'
+import { useResource } from '../state/use-resource.ts'
 import { useSubmit } from '../auth/use-submit.ts'
 import { useChat } from '../state/chat-context.ts'
 import { formatDate } from '../lib/format.ts'
@@ -21,7 +22,6 @@ import { Spinner } from '../ui/spinner.tsx'
 import { Password } from './account.tsx'
 import { RevocableRow } from './revocable-row.tsx'
 import { Part } from './part.tsx'
-import { useAttempt, useOnShow } from '../lib/use-attempt.ts'
 
 interface Known {
   account: AccountWays
@@ -29,18 +29,16 @@ interface Known {
 }
 
 export function Security() {
-  const [known, setKnown] = useState<Known | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  const reload = async () => {
-    const [account, ways] = await Promise.all([call('listWays'), call('listWaysIn')])
-    setKnown({ account, ways })
-  }
-  const change = (work: () => Promise<unknown>) =>
-    void attempt(async () => {
-      await work()
-      await reload()
-    })
-  useOnShow(() => void attempt(reload))
+  const {
+    data: known,
+    problem,
+    busy,
+    reload,
+    change,
+  } = useResource<Known>('ways', async (signal) => {
+    const [account, ways] = await Promise.all([call('listWays', { signal }), call('listWaysIn', { signal })])
+    return { account, ways }
+  })
   const linkProblem = useLinkProblem()
   return (
     <>
@@ -49,7 +47,12 @@ export function Security() {
       {known?.account.password !== false && <Password />}
       {known !== null && <SecondFactor account={known.account} onChanged={reload} />}
       {known !== null && known.ways.providers.length + known.account.providers.length > 0 && (
-        <Providers account={known.account} ways={known.ways} busy={busy} onChange={change} />
+        <Providers
+          account={known.account}
+          ways={known.ways}
+          busy={busy}
+          onChange={(work) => void change(work)}
+        />
       )}
       {known === null && problem === null && <Spinner className="size-4 text-faint" />}
       {(known !== null || problem !== null) && <SignIns />}
@@ -58,15 +61,10 @@ export function Security() {
 }
 
 function SignIns() {
-  const [signIns, setSignIns] = useState<SignInEntry[]>([])
-  const { busy, problem, attempt } = useAttempt()
-  const reload = async () => setSignIns((await call('listSignIns')).signIns)
+  const { data, problem, busy, change } = useResource('sign-ins', (signal) => call('listSignIns', { signal }))
+  const signIns = data?.signIns ?? []
   const end = (id?: string) =>
-    void attempt(async () => {
-      await (id === undefined ? call('endOtherSignIns') : call('endSignIn', { params: { id } }))
-      await reload()
-    })
-  useOnShow(() => void attempt(reload))
+    void change(() => (id === undefined ? call('endOtherSignIns') : call('endSignIn', { params: { id } })))
   return (
     <Part
       title="Where you are signed in"
@@ -136,7 +134,7 @@ function Providers(props: {
   account: AccountWays
   ways: SignInWays
   busy: boolean
-  onChange: (work: () => Promise<unknown>) => void
+  onChange: (work: () => Promise<void>) => void
 }) {
   const { account, ways } = props
   const [linking, setLinking] = useState<string | null>(null)

@@ -3,7 +3,8 @@ import type { Me } from '@sandlot/shared/account/api'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import type { Mode } from '@sandlot/shared/chat/mode'
 import type { Author, ShareAccess } from '@sandlot/shared/chat/shares'
-import { createContext, useContext, useEffect, useMemo, useState } from 'react'
+import { createContext, useContext, useMemo } from 'react'
+import { useResource } from './use-resource.ts'
 import { call } from '../net/call.ts'
 import { useChat, useChatState, useSettledView } from './chat-context.ts'
 
@@ -95,24 +96,15 @@ export function useMentionable(
   commenting: boolean,
 ): readonly Author[] {
   const { me } = useChat()
-  const [named, setNamed] = useState<readonly Author[]>([])
   const asks = commenting && access === 'own'
-  useEffect(() => {
-    if (!asks || sessionId === null) return
-    let left = false
-    call('listShares', { params: { id: sessionId } }).then(
-      ({ shares }) =>
-        !left &&
-        setNamed(
-          shares.flatMap(({ kind, targetId: id, name }) =>
-            kind === 'person' && name !== undefined ? [{ id, name }] : [],
-          ),
-        ),
-      (error: unknown) => console.warn('With whom this chat is shared could not be read.', error),
+  const { data: named } = useResource(asks ? sessionId : null, async (signal) => {
+    const { shares } = await call('listShares', { params: { id: sessionId ?? '' }, signal })
+    return shares.flatMap(({ kind, targetId: id, name }) =>
+      kind === 'person' && name !== undefined ? [{ id, name }] : [],
     )
-    return () => {
-      left = true
-    }
-  }, [asks, sessionId])
-  return useMemo(() => unique([...people, ...named]).filter(({ id }) => id !== me.id), [people, named, me.id])
+  })
+  return useMemo(
+    () => unique([...people, ...(named ?? [])]).filter(({ id }) => id !== me.id),
+    [people, named, me.id],
+  )
 }

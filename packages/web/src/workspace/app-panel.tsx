@@ -1,8 +1,7 @@
 /** Listening ports of the person's sandbox, each to open in its own tab. */
-import type { PortList } from '@sandlot/shared/workspace/ports'
-import { messageOf } from '@sandlot/shared/base/errors'
 import { ExternalLink, Globe } from 'lucide-react'
-import { type FormEvent, useEffect, useState } from 'react'
+import { type FormEvent, useState } from 'react'
+import { useResource } from '../state/use-resource.ts'
 import { call } from '../net/call.ts'
 import { Alert, Hint } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
@@ -17,18 +16,20 @@ const OPEN =
 const addressOf = (port: number): string => `/api/ports/${port}/open`
 
 export default function AppPanel() {
-  const known = usePorts()
+  const { data: known, problem } = useResource('ports', (signal) => call('listPorts', { signal }), {
+    everyMs: POLL_MS,
+  })
+  if (problem !== null)
+    return (
+      <div className="p-4">
+        <Alert>{problem}</Alert>
+      </div>
+    )
   if (known === null)
     return (
       <p role="status" className="flex items-center gap-2 px-5 py-4 text-sm text-muted">
         <Spinner /> Loading…
       </p>
-    )
-  if ('problem' in known)
-    return (
-      <div className="p-4">
-        <Alert>{known.problem}</Alert>
-      </div>
     )
   return (
     <div className="flex min-h-0 flex-1 flex-col gap-4 overflow-y-auto px-4 py-4">
@@ -97,32 +98,4 @@ function OtherPort() {
       </Button>
     </form>
   )
-}
-
-type Known = PortList | { problem: string } | null
-
-/** Polled while the page is seen. */
-function usePorts(): Known {
-  const [known, setKnown] = useState<Known>(null)
-  useEffect(() => {
-    let left = false
-    let timer: number | undefined
-    const poll = async (): Promise<void> => {
-      try {
-        if (document.visibilityState === 'visible') {
-          const ports = await call('listPorts')
-          if (!left) setKnown(ports)
-        }
-      } catch (error) {
-        if (!left) setKnown({ problem: messageOf(error) })
-      }
-      if (!left) timer = window.setTimeout(() => void poll(), POLL_MS)
-    }
-    void poll()
-    return () => {
-      left = true
-      window.clearTimeout(timer)
-    }
-  }, [])
-  return known
 }

@@ -1,6 +1,7 @@
 import type { BackgroundJob } from '@sandlot/shared/workspace/sandbox'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { Link } from 'wouter'
+import { useResource } from '../state/use-resource.ts'
 import { formatDuration } from '../lib/format.ts'
 import { call } from '../net/call.ts'
 import { useAttempt } from '../lib/use-attempt.ts'
@@ -14,20 +15,15 @@ const POLL_MS = 5_000
 /** Background commands of all chats. `running`: the last known number of commands of any kind. */
 export function BackgroundJobs(props: { running: number }) {
   const { running } = props
-  const [jobs, setJobs] = useState<readonly BackgroundJob[] | null>(null)
-  const { problem, attempt } = useAttempt()
-  const refresh = () =>
-    attempt(async () => setJobs(running === 0 ? [] : (await call('listJobs')).jobs), 'again')
-  useEffect(() => {
-    void refresh()
-    if (running === 0) return undefined
-    const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') void refresh()
-    }, POLL_MS)
-    return () => clearInterval(timer)
-    // `refresh` is a new function in each render, and does the same.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [running])
+  const {
+    data: jobs,
+    problem,
+    reload,
+  } = useResource(
+    String(running),
+    async (signal) => (running === 0 ? [] : (await call('listJobs', { signal })).jobs),
+    { keep: true, everyMs: () => (running === 0 ? undefined : POLL_MS) },
+  )
   return (
     <section aria-labelledby="background-jobs" className="flex flex-col gap-2">
       <h2 id="background-jobs" className="text-sm font-semibold">
@@ -47,7 +43,7 @@ export function BackgroundJobs(props: { running: number }) {
       {jobs !== null && jobs.length > 0 && (
         <ul className="divide-y divide-line rounded-xl border border-line">
           {jobs.map((job) => (
-            <Job key={job.id} job={job} onEnded={() => void refresh()} />
+            <Job key={job.id} job={job} onEnded={() => void reload()} />
           ))}
         </ul>
       )}

@@ -1,9 +1,9 @@
 /** The files that changed in the chat on the screen, prompt by prompt, the latest first. */
 import { diffsId, type PromptDiffs, promptDiffs } from '@sandlot/shared/chat/file-changes'
-import { messageOf } from '@sandlot/shared/base/errors'
 import type { ChangesEntry, Entry } from '@sandlot/shared/transcript/entries'
 import { ChevronRight, FileDiff } from 'lucide-react'
 import { useEffect, useId, useMemo, useRef, useState } from 'react'
+import { useResource } from '../state/use-resource.ts'
 import { useChatState } from '../state/chat-context.ts'
 import { useReadingOf } from '../state/reading.ts'
 import { useWorkspace } from '../state/use-workspace.ts'
@@ -157,19 +157,22 @@ function ChangedFile(props: {
   )
 }
 
-type KnownDiffs = PromptDiffs['diffs'] | { problem: string } | null
+interface KnownDiffs {
+  /** Null until they are there. */
+  data: PromptDiffs['diffs'] | null
+  problem: string | null
+}
 
 function ShownDiff(props: { path: string; diffs: KnownDiffs }) {
   const { path, diffs } = props
-  if (diffs === null)
+  if (diffs.data === null && diffs.problem === null)
     return (
       <p role="status" className="flex items-center gap-2 py-2 pl-8 text-sm text-muted">
         <Spinner /> Loading the diff…
       </p>
     )
-  const diff = 'problem' in diffs ? undefined : diffs.find((one) => one.path === path)
-  if (diff === undefined)
-    return <Alert>{'problem' in diffs ? diffs.problem : 'The diff is no longer available.'}</Alert>
+  const diff = diffs.data?.find((one) => one.path === path)
+  if (diff === undefined) return <Alert>{diffs.problem ?? 'The diff is no longer available.'}</Alert>
   return (
     <div className="my-1.5">
       <DiffView {...diff} file={null} />
@@ -177,24 +180,10 @@ function ShownDiff(props: { path: string; diffs: KnownDiffs }) {
   )
 }
 
-/** Null until they are there. */
+/** Own chats only. */
 function useDiffs(sessionId: string, promptId: string, wanted: boolean): KnownDiffs {
-  const [diffs, setDiffs] = useState<KnownDiffs>(null)
-  useEffect(() => {
-    if (!wanted) return
-    let left = false
-    fetchDiffs(sessionId, promptId).then(
-      (got) => !left && setDiffs(got.diffs),
-      (error: unknown) => !left && setDiffs({ problem: messageOf(error) }),
-    )
-    return () => {
-      left = true
-    }
-  }, [sessionId, promptId, wanted])
-  return diffs
-}
-
-/** Own chats only. Throws `ApiError`. */
-async function fetchDiffs(sessionId: string, promptId: string): Promise<PromptDiffs> {
-  return promptDiffs.parse(await call('getOutput', { params: { id: sessionId, callId: diffsId(promptId) } }))
+  return useResource(wanted ? `${sessionId} ${promptId}` : null, async (signal) => {
+    const params = { id: sessionId, callId: diffsId(promptId) }
+    return promptDiffs.parse(await call('getOutput', { params, signal })).diffs
+  })
 }

@@ -1,11 +1,10 @@
 import { type SandboxView, sandboxView } from '@sandlot/shared/workspace/sandbox'
-import { messageOf } from '@sandlot/shared/base/errors'
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
+import { useResource } from '../state/use-resource.ts'
 import { cn } from '../lib/cn.ts'
 import { formatCount, formatDay } from '../lib/format.ts'
 import { call } from '../net/call.ts'
-import { useAttempt } from '../lib/use-attempt.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
@@ -46,15 +45,14 @@ const ASKED = {
 
 /** The person's sandbox: state, commands and use. */
 export default function SandboxPanel() {
-  const { seen, problem, refresh } = useSandbox()
+  const { data: seen, problem, busy, change } = useSandbox()
   const [asked, setAsked] = useState<keyof typeof ASKED | null>(null)
-  const { busy, problem: refused, attempt } = useAttempt()
   const question = asked === null ? null : ASKED[asked]
   const view = seen?.view
   return (
     <div className="min-h-0 flex-1 overflow-y-auto" aria-busy={seen === null}>
       <div className="flex flex-col gap-6 px-5 py-4">
-        {(refused ?? problem) !== null && <Alert>{refused ?? problem}</Alert>}
+        {problem !== null && <Alert>{problem}</Alert>}
         {seen === null && problem === null && (
           <p role="status" className="flex items-center gap-2 text-sm text-muted">
             <Spinner /> Loading…
@@ -77,9 +75,8 @@ export default function SandboxPanel() {
           onCancel={() => setAsked(null)}
           onConfirm={() => {
             setAsked(null)
-            void attempt(async () => {
+            void change(async () => {
               await call(question.act)
-              await refresh()
               showToast(question.done)
             })
           }}
@@ -167,36 +164,20 @@ function StartSteps({ view }: { view: SandboxView }) {
 }
 
 /** Polled while the page is seen. */
-function useSandbox(): { seen: Seen | null; problem: string | null; refresh: () => Promise<void> } {
-  const [seen, setSeen] = useState<Seen | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
+function useSandbox() {
   const last = useRef<{ cpuMs: number; at: number } | null>(null)
-  const refresh = async (): Promise<void> => {
-    try {
-      const view = sandboxView.parse(await call('getSandbox'))
-      const at = Date.now()
-      const cpuMs = view.use?.cpuMs
-      const before = last.current
-      const cpu = before === null || cpuMs === undefined ? null : cpuShare(before, { cpuMs, at }, view.cpus)
-      last.current = cpuMs === undefined ? null : { cpuMs, at }
-      setSeen({ view, at, cpu })
-      setProblem(null)
-    } catch (error) {
-      setProblem(messageOf(error))
-    }
+  const ask = async (signal: AbortSignal): Promise<Seen> => {
+    const view = sandboxView.parse(await call('getSandbox', { signal }))
+    const at = Date.now()
+    const cpuMs = view.use?.cpuMs
+    const before = last.current
+    const cpu = before === null || cpuMs === undefined ? null : cpuShare(before, { cpuMs, at }, view.cpus)
+    last.current = cpuMs === undefined ? null : { cpuMs, at }
+    return { view, at, cpu }
   }
-  const state = seen?.view.state
-  useEffect(() => {
-    void refresh()
-    const every = state === 'starting' ? STARTING_POLL_MS : POLL_MS
-    const timer = setInterval(() => {
-      if (document.visibilityState === 'visible') void refresh()
-    }, every)
-    return () => clearInterval(timer)
-    // `refresh` is a new function in each render, and does the same.
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [state === 'starting'])
-  return { seen, problem, refresh }
+  return useResource('sandbox', ask, {
+    everyMs: (seen) => (seen?.view.state === 'starting' ? STARTING_POLL_MS : POLL_MS),
+  })
 }
 
 function Meters(props: { use: NonNullable<SandboxView['use']>; cpus: number; cpu: number | null }) {

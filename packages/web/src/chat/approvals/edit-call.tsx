@@ -2,10 +2,10 @@
  * A call's arguments, to be changed before it is allowed: a form by the tool's schema, or JSON; and
  * what was changed in it, afterwards.
  */
-import { messageOf } from '@sandlot/shared/base/errors'
 import { stringifyExactly } from '@sandlot/shared/base/exact-numbers'
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
-import { type SubmitEvent, useEffect, useId, useRef, useState } from 'react'
+import { type SubmitEvent, useId, useRef, useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { formatCount } from '../../lib/format.ts'
 import { call as callService } from '../../net/call.ts'
 import { useAttempt } from '../../lib/use-attempt.ts'
@@ -30,25 +30,11 @@ interface EditProps {
 
 export function EditCall(props: EditProps) {
   const { call, sessionId } = props
-  const [fields, setFields] = useState<EditField[] | null>()
-  const [problem, setProblem] = useState<string | null>(null)
-  useEffect(() => {
-    let left = false
-    callService('listApprovals', { params: { id: sessionId } }).then(
-      ({ approvals }) => {
-        const schema = approvals.find(({ callId }) => callId === call.id)?.schema
-        if (!left) setFields(editFields(schema, call.rawInput))
-      },
-      (error: unknown) => {
-        if (left) return
-        setProblem(`Couldn’t read the tool’s form, so its arguments are shown as JSON. ${messageOf(error)}`)
-        setFields(null)
-      },
-    )
-    return () => {
-      left = true
-    }
-  }, [sessionId, call.id, call.rawInput])
+  const { data, problem } = useResource(sessionId, (signal) =>
+    callService('listApprovals', { params: { id: sessionId }, signal }),
+  )
+  const schema = data?.approvals.find(({ callId }) => callId === call.id)?.schema
+  const fields = data === null ? (problem === null ? undefined : null) : editFields(schema, call.rawInput)
   return (
     <div
       data-testid="edit-call"

@@ -6,6 +6,7 @@ import type { WaitingApproval } from '@sandlot/shared/chat/pending'
 import { messageOf } from '@sandlot/shared/base/errors'
 import { type KeyboardEvent, type RefObject, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
+import { useResource } from '../../state/use-resource.ts'
 import { cn } from '../../lib/cn.ts'
 import { formatDuration } from '../../lib/format.ts'
 import { ownKeys } from '../../lib/own-keys.ts'
@@ -321,22 +322,14 @@ function bringIntoView(row: HTMLElement, region: HTMLElement): string {
 
 /** Reloaded when the list of chats reports that something waits, or waits no more. */
 function useWaiting() {
-  const [read, setRead] = useState<{ waiting: WaitingApproval[]; more: boolean } | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
   const changes = useChatState((state) =>
     (state.sessions ?? [])
       .filter(({ waiting }) => waiting > 0)
       .map(({ sessionId, waiting, updatedAt }) => `${sessionId} ${waiting} ${updatedAt}`)
       .join('\n'),
   )
-  const reload = () =>
-    call('listWaiting').then(
-      ({ approvals, more }) => {
-        setRead({ waiting: approvals, more })
-        setProblem(null)
-      },
-      (error: unknown) => setProblem(messageOf(error)),
-    )
-  useEffect(() => void reload(), [changes])
-  return { waiting: read?.waiting ?? null, more: read?.more ?? false, problem, reload }
+  const { data, problem, reload } = useResource(changes, (signal) => call('listWaiting', { signal }), {
+    keep: true,
+  })
+  return { waiting: data?.approvals ?? null, more: data?.more ?? false, problem, reload }
 }

@@ -1,8 +1,8 @@
 /** `@` in the composer: a person in a comment, the path of a file of the workspace in a message. */
-import type { FilesFound } from '@sandlot/shared/workspace/files'
 import type { Author } from '@sandlot/shared/chat/shares'
 import { File as FileIcon, Folder } from 'lucide-react'
 import { type RefObject, useEffect, useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { call } from '../../net/call.ts'
 import { PersonMark } from '../../ui/person-mark.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
@@ -51,33 +51,23 @@ export function useFileMention(
   onText: (text: string) => void,
 ): Suggestions {
   const [wanted, setWanted] = useState<string | undefined>(undefined)
-  const [found, setFound] = useState<FilesFound['entries']>([])
   useEffect(() => {
     const caret = field.current?.selectionStart ?? 0
     setWanted(on ? begunFile(text.slice(0, caret)) : undefined)
   }, [field, text, on])
-  useEffect(() => {
-    if (wanted === undefined) return setFound([])
-    let over = false
-    const timer = setTimeout(() => {
-      call('findFiles', { query: { q: wanted, most: MOST_SHOWN } }).then(
-        ({ entries }) => !over && setFound(entries),
-        // Without the list the name is written by hand.
-        () => !over && setFound([]),
-      )
-    }, PAUSE_MS)
-    return () => {
-      over = true
-      clearTimeout(timer)
-    }
-  }, [wanted])
+  // Without the list the name is written by hand.
+  const { data, problem } = useResource(
+    wanted ?? null,
+    (signal) => call('findFiles', { query: { q: wanted, most: MOST_SHOWN }, signal }),
+    { keep: true, pauseMs: PAUSE_MS },
+  )
   return useSuggestions({
     field,
     text,
     onText,
     label: 'Files of your workspace',
     begun: (before) => (on ? begunFile(before) : undefined),
-    find: () => found,
+    find: () => (problem === null ? (data?.entries ?? []) : []),
     keyOf: ({ path }) => path,
     insert: ({ path }) => ({ text: `${pathInWords(path)} `, over: 1 }),
     show: ({ path, kind }) => {

@@ -1,13 +1,12 @@
 /** Sharing of a chat: people and teams, what each may do, and links to its current state. */
-import { messageOf } from '@sandlot/shared/base/errors'
 import { type ShareList, shareList } from '@sandlot/shared/chat/shares'
 import type { Directory } from '@sandlot/shared/chat/shares-api'
 import { Search, UsersRound } from 'lucide-react'
-import { type KeyboardEvent, useEffect, useId, useState } from 'react'
+import { type KeyboardEvent, useId, useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { cn } from '../../lib/cn.ts'
 import { formatDate } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -42,20 +41,21 @@ export default function ShareDialog(props: { sessionId: string; onClose: () => v
 }
 
 function Shares({ sessionId }: { sessionId: string }) {
-  const [shares, setShares] = useState<readonly Share[] | null>(null)
   const [chosen, setChosen] = useState<Found | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  const reload = async () =>
-    setShares(shareList.parse(await call('listShares', { params: { id: sessionId } })).shares)
-  useOnShow(() => void attempt(reload), sessionId)
-  const change = (work: () => Promise<unknown>) =>
-    attempt(async () => {
-      await work()
-      await reload()
+  const {
+    data: shares,
+    problem,
+    busy,
+    change,
+  } = useResource<readonly Share[]>(
+    sessionId,
+    async (signal) => shareList.parse(await call('listShares', { params: { id: sessionId }, signal })).shares,
+  )
+  const put = ({ kind, targetId }: Pick<Share, 'kind' | 'targetId'>, terms: Terms) =>
+    void change(async () => {
+      await call('putShare', { params: { id: sessionId }, body: { kind, targetId, ...terms } })
       setChosen(null)
     })
-  const put = ({ kind, targetId }: Pick<Share, 'kind' | 'targetId'>, terms: Terms) =>
-    void change(() => call('putShare', { params: { id: sessionId }, body: { kind, targetId, ...terms } }))
   return (
     <section aria-label="People and teams" className="flex flex-col gap-4">
       <p className="text-sm text-muted">
@@ -92,7 +92,10 @@ function Shares({ sessionId }: { sessionId: string }) {
           busy={busy}
           onSave={put}
           onRevoke={({ id }) =>
-            void change(() => call('removeShare', { params: { id: sessionId, shareId: id } }))
+            void change(async () => {
+              await call('removeShare', { params: { id: sessionId, shareId: id } })
+              setChosen(null)
+            })
           }
         />
       )}
@@ -293,28 +296,16 @@ function FoundList(props: {
 
 /** People and teams by name or address. `at`: the row in focus. */
 function useDirectory(wanted: string) {
-  const [found, setFound] = useState<readonly Found[] | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
   const [at, setAt] = useState(0)
-  useEffect(() => {
-    setProblem(null)
-    if (wanted === '') return setFound(null)
-    let left = false
-    const timer = setTimeout(() => {
-      call('findPeople', { query: { query: wanted } }).then(
-        (directory) => {
-          if (left) return
-          setFound(foundIn(directory))
-          setAt(0)
-        },
-        (error: unknown) => !left && setProblem(messageOf(error)),
-      )
-    }, PAUSE_MS)
-    return () => {
-      left = true
-      clearTimeout(timer)
-    }
-  }, [wanted])
+  const { data: found, problem } = useResource(
+    wanted === '' ? null : wanted,
+    async (signal) => {
+      const directory = await call('findPeople', { query: { query: wanted }, signal })
+      setAt(0)
+      return foundIn(directory)
+    },
+    { keep: true, pauseMs: PAUSE_MS },
+  )
   return { found, problem, at, setAt }
 }
 

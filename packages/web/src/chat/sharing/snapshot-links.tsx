@@ -1,9 +1,9 @@
 /** Links to what a chat is now, for everybody who is signed in. */
 import type { Snapshot } from '@sandlot/shared/chat/shares'
 import { type SubmitEvent, useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { formatDate } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -11,25 +11,16 @@ import { INPUT } from '../../ui/field.tsx'
 import { END_CHOICES, type EndChoice, endOf } from './ends.ts'
 
 export function SnapshotLinks({ sessionId }: { sessionId: string }) {
-  const [snapshots, setSnapshots] = useState<readonly Snapshot[]>([])
-  const { busy, problem, attempt } = useAttempt()
-  useOnShow(
-    () =>
-      void attempt(async () =>
-        setSnapshots((await call('listSnapshots', { params: { id: sessionId } })).snapshots),
-      ),
-    sessionId,
+  const { data, problem, busy, change } = useResource(sessionId, (signal) =>
+    call('listSnapshots', { params: { id: sessionId }, signal }),
   )
+  const snapshots = data?.snapshots ?? []
   const make = (terms: { outputs: boolean; expiresAt: number | null }) =>
-    void attempt(async () => {
+    void change(async () => {
       await call('makeSnapshot', { params: { id: sessionId }, body: terms })
-      setSnapshots((await call('listSnapshots', { params: { id: sessionId } })).snapshots)
     })
   const revoke = (id: string) =>
-    void attempt(async () => {
-      await call('removeSnapshot', { params: { id: sessionId, snapshotId: id } })
-      setSnapshots((await call('listSnapshots', { params: { id: sessionId } })).snapshots)
-    })
+    void change(() => call('removeSnapshot', { params: { id: sessionId, snapshotId: id } }))
   return (
     <section aria-labelledby="snapshots-title" className="flex flex-col gap-3 border-t border-line pt-5">
       <div>

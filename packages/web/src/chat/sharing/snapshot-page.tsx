@@ -1,12 +1,12 @@
 /** A chat as it was when its owner made this link, read only. */
 import { metaOf, type SessionEvent } from '@sandlot/shared/chat/events'
-import { messageOf } from '@sandlot/shared/base/errors'
 import { type SnapshotView, snapshotView } from '@sandlot/shared/chat/shares-api'
 import { shownBranch } from '@sandlot/shared/transcript/branches'
 import { branchShown, emptyTranscript, foldTranscript } from '@sandlot/shared/transcript/transcript'
 import { Link2Off } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
 import { useLocation } from 'wouter'
+import { useResource } from '../../state/use-resource.ts'
 import { formatDate } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
 import { EMPTY_VIEW } from '../../state/chat-state.ts'
@@ -19,15 +19,10 @@ import { BranchesProvider } from '../transcript/branches.ts'
 import { TranscriptView } from '../transcript/transcript-view.tsx'
 import { type Reading, ReadingProvider } from '../../state/reading.ts'
 
-type Found =
-  | { state: 'loading' }
-  | { state: 'there'; view: SnapshotView }
-  | { state: 'unavailable'; problem: string }
-
 /** All pages of it as one. */
-async function fetchSnapshot(id: string): Promise<SnapshotView> {
+async function fetchSnapshot(id: string, signal: AbortSignal): Promise<SnapshotView> {
   const page = async (after: number) =>
-    snapshotView.parse(await call('getSnapshot', { params: { id }, query: { after } }))
+    snapshotView.parse(await call('getSnapshot', { params: { id }, query: { after }, signal }))
   let view = await page(0)
   while (view.next !== null) {
     const more = await page(view.next)
@@ -38,26 +33,16 @@ async function fetchSnapshot(id: string): Promise<SnapshotView> {
 
 export default function SnapshotPage({ id }: { id: string }) {
   const { chat } = useChat()
-  const [found, setFound] = useState<Found>({ state: 'loading' })
-  useEffect(() => {
-    chat.show(null)
-    let left = false
-    fetchSnapshot(id).then(
-      (view) => !left && setFound({ state: 'there', view }),
-      (error: unknown) => !left && setFound({ state: 'unavailable', problem: messageOf(error) }),
-    )
-    return () => {
-      left = true
-    }
-  }, [chat, id])
-  if (found.state === 'loading')
+  const { data: view, problem } = useResource(id, (signal) => fetchSnapshot(id, signal))
+  useEffect(() => chat.show(null), [chat, id])
+  if (problem !== null) return <Unavailable problem={problem} />
+  if (view === null)
     return (
       <div role="status" className="flex flex-1 items-center justify-center gap-2.5 text-sm text-muted">
         <Spinner /> Loading…
       </div>
     )
-  if (found.state === 'unavailable') return <Unavailable problem={found.problem} />
-  return <Snapshot view={found.view} />
+  return <Snapshot view={view} />
 }
 
 function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt } }: { view: SnapshotView }) {

@@ -10,6 +10,7 @@ import {
 import { CircleAlert, CircleCheck, Download } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
+import { useResource } from '../../state/use-resource.ts'
 import { formatCount } from '../../lib/format.ts'
 import { call, urlOf } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
@@ -18,7 +19,7 @@ import { Field } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { Part } from '../part.tsx'
 import { Choice } from '../people/setting-fields.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
+import { useAttempt } from '../../lib/use-attempt.ts'
 import { AUDIT_WORDS, auditWord, changedFacts, fromWords, whomWords } from './audit-words.ts'
 
 interface AuditFilter {
@@ -38,8 +39,8 @@ const LINK =
 /** Letters are typed faster than lines are found. */
 const PAUSE_MS = 250
 
-async function fetchPage(filter: AuditFilter, cursor?: string): Promise<AuditPage> {
-  return auditPage.parse(await call('listAudit', { query: { ...queryOf(filter), cursor } }))
+async function fetchPage(filter: AuditFilter, cursor?: string, signal?: AbortSignal): Promise<AuditPage> {
+  return auditPage.parse(await call('listAudit', { query: { ...queryOf(filter), cursor }, signal }))
 }
 
 /** Empty fields are left out. */
@@ -61,14 +62,17 @@ export function Audit() {
     const timer = setTimeout(() => setAsked(filter), PAUSE_MS)
     return () => clearTimeout(timer)
   }, [filter])
-  const [page, setPage] = useState<AuditPage | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setPage(await fetchPage(asked)), 'again'), JSON.stringify(asked))
+  const {
+    data: page,
+    problem,
+    busy,
+    change,
+  } = useResource(JSON.stringify(asked), (signal) => fetchPage(asked, undefined, signal), { keep: true })
   const more = (cursor: string) =>
-    attempt(async () => {
+    change(async () => {
       const next = await fetchPage(asked, cursor)
       const entries = [...(page?.entries ?? []), ...next.entries]
-      setPage({ entries, chats: { ...page?.chats, ...next.chats }, next: next.next })
+      return { entries, chats: { ...page?.chats, ...next.chats }, next: next.next }
     })
   return (
     <>

@@ -10,6 +10,7 @@ import {
   retentionView,
 } from '@sandlot/shared/admin/retention'
 import { useId, useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { formatCount, formatDate } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
@@ -19,7 +20,7 @@ import { INPUT } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Setting } from '../people/setting-fields.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
+import { useAttempt } from '../../lib/use-attempt.ts'
 
 const WORDS: Record<RetentionKind, { title: string; hint: string; one: string; start: number }> = {
   chats: {
@@ -55,11 +56,13 @@ const WORDS: Record<RetentionKind, { title: string; hint: string; one: string; s
 }
 
 export function Retention() {
-  const [view, setView] = useState<RetentionView | null>(null)
-  const { problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setView(retentionView.parse(await call('getRetention')))))
+  const {
+    data: view,
+    problem,
+    show,
+  } = useResource('retention', async (signal) => retentionView.parse(await call('getRetention', { signal })))
   if (problem !== null && view === null) return <Alert>{problem}</Alert>
-  return view === null ? <Spinner /> : <RetentionForm key={view.revision} view={view} onSaved={setView} />
+  return view === null ? <Spinner /> : <RetentionForm key={view.revision} view={view} onSaved={show} />
 }
 
 function RetentionForm(props: { view: RetentionView; onSaved: (view: RetentionView) => void }) {

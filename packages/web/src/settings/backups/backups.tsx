@@ -2,23 +2,21 @@
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { type BackupStatus, type BackupsView, type BackupTry } from '@sandlot/shared/admin/backup-status'
 import { CircleAlert, CircleCheck, RotateCcw } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { formatCount, formatMoment } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 /** A schedule that is so late is not kept. */
 const LATE_MS = 2 * 3_600_000
 const MOST_SHOWN = 30
 
 export function BackupsSection() {
-  const [view, setView] = useState<BackupsView | null>(null)
-  const { problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setView(await call('getBackups'))))
+  const { data: view, problem } = useResource('backups', (signal) => call('getBackups', { signal }))
   if (view === null) return problem === null ? <Spinner /> : <Alert>{problem}</Alert>
   const { status, nextAt } = view
   const rows = rowsOf(status)

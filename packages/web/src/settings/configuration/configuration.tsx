@@ -1,13 +1,13 @@
 /** Every setting of this deployment with where its value comes from. Nothing is changed here. */
-import type { ConfigurationView, SettingRow } from '@sandlot/shared/admin/configuration'
+import type { SettingRow } from '@sandlot/shared/admin/configuration'
 import { useId, useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { cn } from '../../lib/cn.ts'
 import { formatCount } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 const SOURCES: Record<SettingRow['source'], string> = {
   environment: 'environment',
@@ -22,11 +22,11 @@ const SOURCES: Record<SettingRow['source'], string> = {
 const OTHERS = { 'engine-gate': 'Engine gate', backup: 'Backups', launcher: 'Launcher' } as const
 
 export function ConfigurationSection() {
-  const [view, setView] = useState<ConfigurationView | null>(null)
   const [wanted, setWanted] = useState('')
   const [all, setAll] = useState(false)
-  const { problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setView(await call('getConfiguration'))))
+  const { data: view, problem } = useResource('configuration', (signal) =>
+    call('getConfiguration', { signal }),
+  )
   if (view === null) return problem === null ? null : <Alert>{problem}</Alert>
   const text = wanted.trim().toLowerCase()
   const found = (rows: readonly SettingRow[]) =>

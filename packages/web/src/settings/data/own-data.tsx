@@ -1,6 +1,7 @@
 /** All that Sandlot keeps of oneself: to take along, and to be rid of. */
 import { Download } from 'lucide-react'
 import { useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { useChat } from '../../state/chat-context.ts'
 import { call } from '../../net/call.ts'
@@ -10,7 +11,6 @@ import { Field } from '../../ui/field.tsx'
 import { PasswordField } from '../../ui/password-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 export function OwnData() {
   const { me } = useChat()
@@ -55,9 +55,8 @@ function DeleteForm(props: { email: string; onLeave: () => void }) {
   const { email } = props
   const [typed, setTyped] = useState('')
   const [password, setPassword] = useState('')
-  const [hasPassword, setHasPassword] = useState<boolean | null>(null)
-  const ways = useAttempt()
-  useOnShow(() => void ways.attempt(async () => setHasPassword((await call('listWays')).password)))
+  const ways = useResource('ways', (signal) => call('listWays', { signal }))
+  const hasPassword = ways.data?.password
   const { busy, problem, onSubmit } = useSubmit(async () => {
     await call('deleteAccount', {
       body: { email: typed.trim(), password: hasPassword === true ? password : undefined },

@@ -10,6 +10,7 @@ import {
 import { Pencil, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { Link } from 'wouter'
+import { useResource } from '../../state/use-resource.ts'
 import { useChat } from '../../state/chat-context.ts'
 import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
@@ -17,16 +18,19 @@ import { Button, IconButton } from '../../ui/button.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { EndpointForm } from './endpoint-form.tsx'
 
 export function ModelsSection() {
   const { renewMe } = useChat()
-  const [view, setView] = useState<ModelsView | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setView(joinedModelsView.parse(await call('listModels')))))
+  const {
+    data: view,
+    problem,
+    busy,
+    change,
+    show,
+  } = useResource('models', async (signal) => joinedModelsView.parse(await call('listModels', { signal })))
   const changed = (now: ModelsView) => {
-    setView(now)
+    show(now)
     // The composer names the model.
     void renewMe()
   }
@@ -41,7 +45,7 @@ export function ModelsSection() {
   return (
     <div className="flex flex-col gap-10">
       {problem !== null && <Alert>{problem}</Alert>}
-      <EndpointsPart view={view} busy={busy} attempt={attempt} onChanged={changed} />
+      <EndpointsPart view={view} busy={busy} change={change} onChanged={changed} />
       <PricesPart />
       {view.configured.length > 0 && <ConfiguredPart view={view} />}
     </div>
@@ -51,10 +55,10 @@ export function ModelsSection() {
 function EndpointsPart(props: {
   view: ModelsView
   busy: boolean
-  attempt: ReturnType<typeof useAttempt>['attempt']
+  change: (work: () => Promise<void>) => Promise<void>
   onChanged: (now: ModelsView) => void
 }) {
-  const { view, busy, attempt } = props
+  const { view, busy, change } = props
   /** An endpoint, or a new one. Null: no form is open. */
   const [edited, setEdited] = useState<EndpointView | 'new' | null>(null)
   const [doomed, setDoomed] = useState<string | null>(null)
@@ -87,7 +91,7 @@ function EndpointsPart(props: {
                 onEdit={() => setEdited(endpoint)}
                 onDoom={(on) => setDoomed(on ? endpoint.id : null)}
                 onRemove={() =>
-                  void attempt(async () => {
+                  void change(async () => {
                     changed(
                       joinedModelsView.parse(await call('removeEndpoint', { params: { id: endpoint.id } })),
                     )

@@ -1,8 +1,8 @@
 /** Alert channels of this Sandlot, raised alerts, and a test of the channels. */
-import { messageOf } from '@sandlot/shared/base/errors'
 import type { AlertTest, AlertsView } from '@sandlot/shared/admin/alerts'
 import { CircleAlert } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { formatDay } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
@@ -13,28 +13,17 @@ import { useAttempt } from '../../lib/use-attempt.ts'
 /** Milliseconds between two questions; the service itself looks as often. */
 const RENEW_MS = 30_000
 
-interface Alerts {
+export interface Alerts {
   view: AlertsView | null
   /** The reason why they could not be loaded. */
   unread: string | null
 }
 
 export function useAlerts(): Alerts {
-  const [alerts, setAlerts] = useState<Alerts>({ view: null, unread: null })
-  useEffect(() => {
-    const read = async () => {
-      if (document.visibilityState !== 'visible') return
-      try {
-        setAlerts({ view: await call('listAlerts'), unread: null })
-      } catch (error) {
-        setAlerts(({ view }) => ({ view, unread: messageOf(error) }))
-      }
-    }
-    void read()
-    const timer = setInterval(() => void read(), RENEW_MS)
-    return () => clearInterval(timer)
-  }, [])
-  return alerts
+  const { data, problem } = useResource('alerts', (signal) => call('listAlerts', { signal }), {
+    everyMs: RENEW_MS,
+  })
+  return { view: data, unread: problem }
 }
 
 export function AlertsPart({ view, unread }: Alerts) {

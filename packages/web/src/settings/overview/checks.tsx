@@ -1,28 +1,24 @@
 /** Checks of `./sandlot doctor` on the running deployment, started by a button: problems first. */
 import type { Finding } from '@sandlot/shared/base/finding'
-import type { ChecksView } from '@sandlot/shared/admin/checks'
 import { CircleAlert, CircleCheck, CircleQuestionMark } from 'lucide-react'
-import { useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { formatCount, formatDay } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 const DOCTOR = './sandlot doctor also tests sandbox isolation.'
 
 export function ChecksPart() {
-  const [last, setLast] = useState<ChecksView['last']>(null)
-  const { busy, problem, attempt } = useAttempt()
-  const read = (action: 'getChecks' | 'runChecks') => attempt(async () => setLast((await call(action)).last))
-  useOnShow(() => void read('getChecks'))
+  const { data, problem, busy, change } = useResource('checks', (signal) => call('getChecks', { signal }))
+  const last = data?.last ?? null
   return (
     <Part title="Checks" text="Engine, image, disks, leftovers, audit logs, backup, addresses and sign-in.">
       {problem !== null && <Alert>{problem}</Alert>}
       <div className="flex flex-wrap items-center gap-3">
-        <Button disabled={busy} onClick={() => void read('runChecks')}>
+        <Button disabled={busy} onClick={() => void change(() => call('runChecks'))}>
           {busy && <Spinner />} Check now
         </Button>
         <p role="status" className="min-w-0 flex-1 basis-56 text-sm text-muted">

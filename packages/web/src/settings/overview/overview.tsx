@@ -2,8 +2,9 @@
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { queueText } from '@sandlot/shared/chat/queue-wait'
 import type { Overview, RunningPrompt } from '@sandlot/shared/admin/overview'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useRef, useState } from 'react'
 import { Link } from 'wouter'
+import { useResource } from '../../state/use-resource.ts'
 import { cn } from '../../lib/cn.ts'
 import { formatDuration } from '../../lib/format.ts'
 import { useNow } from '../../lib/use-now.ts'
@@ -24,7 +25,11 @@ import { Health } from './health.tsx'
 const RENEW_MS = 3_000
 
 export function OverviewSection() {
-  const { view, problem, renew } = useOverview()
+  const {
+    data: view,
+    problem,
+    show,
+  } = useResource('overview', (signal) => call('getOverview', { signal }), { everyMs: RENEW_MS })
   const alerts = useAlerts()
   const [doomed, setDoomed] = useState<RunningPrompt | null>(null)
   const { busy, problem: unstopped, attempt } = useAttempt()
@@ -60,7 +65,7 @@ export function OverviewSection() {
           setDoomed(null)
           if (prompt === null) return
           void attempt(async () => {
-            renew(await call('stopPrompt', { params: { id: prompt.promptId } }))
+            show(await call('stopPrompt', { params: { id: prompt.promptId } }))
             showToast(`Stopped for ${nameOf(prompt)}.`)
           })
         }}
@@ -87,35 +92,6 @@ function PeopleHere({ online }: Pick<Overview, 'online'>) {
       </ul>
     </Part>
   )
-}
-
-/** The last answer, asked for again while the page is seen. */
-function useOverview() {
-  const [view, setView] = useState<Overview | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined
-    let left = false
-    const ask = async () => {
-      if (document.visibilityState === 'visible') {
-        try {
-          const now = await call('getOverview')
-          if (left) return
-          setView(now)
-          setProblem(null)
-        } catch (error) {
-          if (!left) setProblem(error instanceof Error ? error.message : String(error))
-        }
-      }
-      if (!left) timer = setTimeout(() => void ask(), RENEW_MS)
-    }
-    void ask()
-    return () => {
-      left = true
-      clearTimeout(timer)
-    }
-  }, [])
-  return { view, problem, renew: setView }
 }
 
 // ── Numbers

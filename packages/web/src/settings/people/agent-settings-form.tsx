@@ -8,7 +8,8 @@ import {
   settingsView,
 } from '@sandlot/shared/account/agent-settings'
 import { messageOf } from '@sandlot/shared/base/errors'
-import { type SubmitEvent, useEffect, useState } from 'react'
+import { type SubmitEvent, useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { call } from '../../net/call.ts'
 import { ApiError } from '../../net/http.ts'
 import { Alert } from '../../ui/alert.tsx'
@@ -29,31 +30,18 @@ import { differences } from './setting-words.ts'
 /** `onSaved`: what holds for people may be another now. */
 export function AgentSettingsForm(props: { subject: SettingsSubject; onSaved?: () => void }) {
   const { kind, id } = props.subject
-  const [answer, setAnswer] = useState<SettingsAnswer | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
-  const [tries, setTries] = useState(0)
-  useEffect(() => {
-    let left = false
-    call(kind === 'team' ? 'getTeamSettings' : 'getUserSettings', { params: { id } }).then(
-      (now) => !left && setAnswer(now),
-      (error: unknown) => !left && setProblem(messageOf(error)),
-    )
-    return () => {
-      left = true
-    }
-  }, [kind, id, tries])
-  if (problem !== null)
+  const {
+    data: answer,
+    problem,
+    reload,
+  } = useResource(`${kind} ${id}`, (signal) =>
+    call(kind === 'team' ? 'getTeamSettings' : 'getUserSettings', { params: { id }, signal }),
+  )
+  if (problem !== null && answer === null)
     return (
       <Alert>
         <p>{problem}</p>
-        <Button
-          size="sm"
-          className="mt-2"
-          onClick={() => {
-            setProblem(null)
-            setTries(tries + 1)
-          }}
-        >
+        <Button size="sm" className="mt-2" onClick={() => void reload()}>
           Try again
         </Button>
       </Alert>

@@ -1,7 +1,7 @@
 import type { Role } from '@sandlot/shared/account/role'
-import type { Invitation } from '@sandlot/shared/account/sign-in-api'
 import type { Team } from '@sandlot/shared/account/teams-api'
 import { useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { formatDate } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
@@ -12,17 +12,16 @@ import { Field, INPUT } from '../../ui/field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { ROLE_WORDS } from '../account.tsx'
 import { RevocableRow } from '../revocable-row.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 const DAYS = [1, 7, 30, 90]
 
 /** Links by which people make their accounts; a new one is shown once. `adding`: make one. */
 export function Invitations(props: { adding: boolean; teams: readonly Team[]; onLeave: () => void }) {
-  const [invitations, setInvitations] = useState<Invitation[]>([])
   const [fresh, setFresh] = useState<string | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  const reload = async () => setInvitations((await call('listInvitations')).invitations)
-  useOnShow(() => void attempt(reload))
+  const { data, problem, busy, reload, change } = useResource('invitations', (signal) =>
+    call('listInvitations', { signal }),
+  )
+  const invitations = data?.invitations ?? []
   const open = invitations.filter(({ usedBy, expiresAt }) => usedBy === null && expiresAt > Date.now())
   return (
     <>
@@ -34,7 +33,7 @@ export function Invitations(props: { adding: boolean; teams: readonly Team[]; on
           onMade={(url) => {
             setFresh(url)
             props.onLeave()
-            void attempt(reload)
+            void reload()
           }}
         />
       )}
@@ -62,12 +61,7 @@ export function Invitations(props: { adding: boolean; teams: readonly Team[]; on
               act="Withdraw"
               label={`Withdraw the invitation for ${email ?? 'anybody with the link'}`}
               busy={busy}
-              onAct={() =>
-                void attempt(async () => {
-                  await call('revokeInvitation', { params: { id } })
-                  await reload()
-                })
-              }
+              onAct={() => void change(() => call('revokeInvitation', { params: { id } }))}
             />
           ))}
         </ul>

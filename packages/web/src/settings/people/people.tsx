@@ -2,8 +2,9 @@ import { type Account, type UserList, userList } from '@sandlot/shared/account/a
 import type { Role } from '@sandlot/shared/account/role'
 import type { Team } from '@sandlot/shared/account/teams-api'
 import { ChevronRight, Link2, UserPlus } from 'lucide-react'
-import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react'
+import { useDeferredValue, useMemo, useState } from 'react'
 import { Link } from 'wouter'
+import { useResource } from '../../state/use-resource.ts'
 import { useChat } from '../../state/chat-context.ts'
 import { cn } from '../../lib/cn.ts'
 import { formatCount } from '../../lib/format.ts'
@@ -13,7 +14,6 @@ import { Button } from '../../ui/button.tsx'
 import { INPUT } from '../../ui/field.tsx'
 import { SearchField } from '../../ui/search-field.tsx'
 import { ROLE_WORDS } from '../account.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { AddPersonForm } from './add-person-form.tsx'
 import { Invitations } from './invitations.tsx'
 import { PersonPage } from './person-page.tsx'
@@ -27,52 +27,29 @@ const FIRST_ROWS = 100
 /** Everybody who may come in, or one of them: for administrators. */
 export function People(props: { personId: string | undefined }) {
   const { personId } = props
-  const [people, setPeople] = useState<UserList | null>(null)
-  const [teams, setTeams] = useState<Team[]>([])
-  const { problem, attempt } = useAttempt()
-  const asked = useRef(0)
+  const users = useResource('users', async (signal) => userList.parse(await call('listUsers', { signal })), {
+    everyMs: (now) => (now?.removed.some(({ done }) => !done) === true ? POLL_MS : undefined),
+  })
+  const {
+    data,
+    problem: teamsProblem,
+    reload: reloadTeams,
+  } = useResource('teams', (signal) => call('listTeams', { signal }))
+  const people = users.data
+  const teams = data?.teams ?? []
+  const problem = users.problem ?? teamsProblem
   const reload = async () => {
-    const turn = ++asked.current
-    const both = [call('listUsers'), call('listTeams')] as const
-    const [now, nowTeams] = await Promise.allSettled(both)
-    // An answer that was overtaken by a later question shows what was.
-    if (turn !== asked.current) return
-    if (now.status === 'fulfilled') setPeople(userList.parse(now.value))
-    if (nowTeams.status === 'fulfilled') setTeams(nowTeams.value.teams)
-    // Errors are shown next to the known values.
-    await Promise.all(both)
+    await Promise.all([users.reload(), reloadTeams()])
   }
-  const underWay = people?.removed.some(({ done }) => !done) === true
-  useOnShow(() => void attempt(reload))
-  useEffect(() => {
-    if (!underWay) return undefined
-    let timer: ReturnType<typeof setTimeout> | undefined
-    let left = false
-    const pollLater = () => {
-      timer = setTimeout(() => void attempt(reload, 'again').then(() => !left && pollLater()), POLL_MS)
-    }
-    pollLater()
-    return () => {
-      left = true
-      clearTimeout(timer)
-    }
-    // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [underWay])
   const person = people?.users.find(({ id }) => id === personId)
   return (
     <div className="flex flex-col gap-4">
       {problem !== null && <Alert>{problem}</Alert>}
       {people !== null && personId === undefined && (
-        <List people={people} teams={teams} onChanged={() => void attempt(reload)} />
+        <List people={people} teams={teams} onChanged={() => void reload()} />
       )}
       {people !== null && personId !== undefined && (
-        <PersonPage
-          key={personId}
-          person={person}
-          people={people.users}
-          teams={teams}
-          onChanged={() => attempt(reload)}
-        />
+        <PersonPage key={personId} person={person} people={people.users} teams={teams} onChanged={reload} />
       )}
     </div>
   )

@@ -1,12 +1,11 @@
 /** One person, for administrators: role, teams, what holds and why, their way in, their end. */
 import { type Account, account } from '@sandlot/shared/account/api'
-import { messageOf } from '@sandlot/shared/base/errors'
-import type { EffectiveSettings } from '@sandlot/shared/account/agent-settings'
 import type { Role } from '@sandlot/shared/account/role'
 import type { Team } from '@sandlot/shared/account/teams-api'
 import { UserX, X } from 'lucide-react'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { useLocation } from 'wouter'
+import { useResource } from '../../state/use-resource.ts'
 import { useChat } from '../../state/chat-context.ts'
 import { call } from '../../net/call.ts'
 import { ApiError } from '../../net/http.ts'
@@ -257,19 +256,10 @@ function TeamChip(props: {
 }
 
 function Effective(props: { userId: string }) {
-  const [effective, setEffective] = useState<EffectiveSettings | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
   const { userId } = props
-  useEffect(() => {
-    let left = false
-    call('getUserEffective', { params: { id: userId } }).then(
-      (now) => !left && setEffective(now),
-      (error: unknown) => !left && setProblem(messageOf(error)),
-    )
-    return () => {
-      left = true
-    }
-  }, [userId])
+  const { data: effective, problem } = useResource(userId, (signal) =>
+    call('getUserEffective', { params: { id: userId }, signal }),
+  )
   if (problem !== null) return <Alert>{problem}</Alert>
   // The height of the later table, so that nothing below moves.
   if (effective === null) return <Waits className="h-150" />

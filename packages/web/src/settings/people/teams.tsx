@@ -4,6 +4,7 @@ import { type Team, team as teamSchema } from '@sandlot/shared/account/teams-api
 import { ChevronRight, Plus, Trash2, UserPlus } from 'lucide-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
+import { useResource } from '../../state/use-resource.ts'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { formatCount } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
@@ -15,33 +16,31 @@ import { SearchField } from '../../ui/search-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { RevocableRow } from '../revocable-row.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
+import { useAttempt } from '../../lib/use-attempt.ts'
 import { AgentSettingsForm } from './agent-settings-form.tsx'
 
 /** The most search hits that are offered. */
 const MOST_FOUND = 8
 
 export function Teams(props: { teamId: string | undefined }) {
-  const [teams, setTeams] = useState<Team[] | null>(null)
-  const [people, setPeople] = useState<Account[]>([])
-  const { problem, attempt } = useAttempt()
-  const reload = async () => {
-    const [now, people] = await Promise.all([call('listTeams'), call('listUsers')])
-    setTeams(now.teams)
-    setPeople(userList.parse(people).users)
-  }
-  useOnShow(() => void attempt(reload))
+  const { data, problem, reload } = useResource('teams', async (signal) => {
+    const [{ teams }, users] = await Promise.all([
+      call('listTeams', { signal }),
+      call('listUsers', { signal }),
+    ])
+    return { teams, people: userList.parse(users).users }
+  })
   const { teamId } = props
   return (
     <div className="flex flex-col gap-4">
       {problem !== null && <Alert>{problem}</Alert>}
-      {teams !== null && teamId === undefined && <List teams={teams} onChanged={() => attempt(reload)} />}
-      {teams !== null && teamId !== undefined && (
+      {data !== null && teamId === undefined && <List teams={data.teams} onChanged={reload} />}
+      {data !== null && teamId !== undefined && (
         <TeamPage
           key={teamId}
-          team={teams.find(({ id }) => id === teamId)}
-          people={people}
-          onChanged={() => attempt(reload)}
+          team={data.teams.find(({ id }) => id === teamId)}
+          people={data.people}
+          onChanged={reload}
         />
       )}
     </div>

@@ -1,20 +1,21 @@
 /** Approval rules for everybody: those that are made here, and those of the configuration. */
-import type { DeploymentRules } from '@sandlot/shared/admin/deployment-rules'
 import { describeMatch } from '@sandlot/shared/chat/rules'
-import { useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { NewRuleForm } from '../new-rule-form.tsx'
 import { Part } from '../part.tsx'
 import { EFFECT, RuleLine } from '../rules.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 export function PolicySection() {
-  const [view, setView] = useState<DeploymentRules | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  const reload = async () => setView(await call('listEverybodysRules'))
-  useOnShow(() => void attempt(reload))
+  const {
+    data: view,
+    problem,
+    busy,
+    reload,
+    change,
+  } = useResource('rules', (signal) => call('listEverybodysRules', { signal }))
   if (view === null) return problem === null ? null : <Alert>{problem}</Alert>
   return (
     <>
@@ -34,12 +35,7 @@ export function PolicySection() {
                   variant="danger"
                   disabled={busy}
                   aria-label={`Revoke ${EFFECT[rule.effect].word} ${describeMatch(rule.match)}`}
-                  onClick={() =>
-                    void attempt(async () => {
-                      await call('revokeEverybodysRule', { params: { id: rule.id } })
-                      await reload()
-                    })
-                  }
+                  onClick={() => void change(() => call('revokeEverybodysRule', { params: { id: rule.id } }))}
                 >
                   Revoke
                 </Button>
@@ -47,7 +43,7 @@ export function PolicySection() {
             ))}
           </ul>
         )}
-        <NewRuleForm mayAllow first="deny" action="addEverybodysRule" onAdded={() => void attempt(reload)} />
+        <NewRuleForm mayAllow first="deny" action="addEverybodysRule" onAdded={() => void reload()} />
       </Part>
       {view.configured.length > 0 && (
         <Part

@@ -4,6 +4,7 @@ import { formatBytes } from '@sandlot/shared/base/format-bytes'
 import { MOST_MEASURED, type SandboxUses, type SandboxesView } from '@sandlot/shared/admin/sandboxes'
 import { Power, RotateCcw } from 'lucide-react'
 import { useEffect, useMemo, useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { cn } from '../../lib/cn.ts'
 import { formatCount, formatDate } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
@@ -15,7 +16,7 @@ import { SearchField } from '../../ui/search-field.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
+import { useAttempt } from '../../lib/use-attempt.ts'
 
 type Row = SandboxesView['sandboxes'][number]
 
@@ -46,16 +47,19 @@ const ACTS = {
 } as const
 
 export function SandboxesSection() {
-  const [view, setView] = useState<SandboxesView | null>(null)
   const [wanted, setWanted] = useState('')
   const [rows, setRows] = useState(FIRST_ROWS)
   const [asked, setAsked] = useState<Asked | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  const reload = async () => {
-    setView(await call('listSandboxes'))
+  const {
+    data: view,
+    problem,
+    busy,
+    change,
+  } = useResource('sandboxes', async (signal) => {
+    const now = await call('listSandboxes', { signal })
     forget()
-  }
-  useOnShow(() => void attempt(reload))
+    return now
+  })
   const found = useMemo(() => (view === null ? [] : foundIn(view, wanted)), [view, wanted])
   const shown = found.slice(0, rows)
   const { uses, problem: unmeasured, forget } = useUses(found, rows)
@@ -69,11 +73,10 @@ export function SandboxesSection() {
     )
   const act = async ({ act: what, row }: Asked) => {
     setAsked(null)
-    await attempt(async () => {
+    await change(async () => {
       const { userId } = row
       await call(what === 'stop' ? 'stopUserSandbox' : 'resetUserSandbox', { params: { userId } })
       showToast(ACTS[what].done(nameOf(row)))
-      await reload()
     })
   }
   return (
@@ -82,7 +85,12 @@ export function SandboxesSection() {
         {problem !== null && <Alert>{problem}</Alert>}
         {unmeasured !== null && <Alert>{unmeasured}</Alert>}
         <Facts view={view} />
-        <Find wanted={wanted} busy={busy} onWanted={setWanted} onRefresh={() => void attempt(reload)} />
+        <Find
+          wanted={wanted}
+          busy={busy}
+          onWanted={setWanted}
+          onRefresh={() => void change(() => Promise.resolve())}
+        />
         {found.length === 0 ? (
           <p className="text-sm text-muted">
             {wanted === '' ? 'No sandboxes yet. A person’s first command creates theirs.' : 'No matches.'}

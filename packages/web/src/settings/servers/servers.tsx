@@ -7,8 +7,9 @@ import {
   serversView,
 } from '@sandlot/shared/admin/mcp-servers'
 import { Plus } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { Link } from 'wouter'
+import { useResource } from '../../state/use-resource.ts'
 import { call } from '../../net/call.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
@@ -16,7 +17,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
 import { showToast } from '../../ui/toasts.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
+import { useAttempt } from '../../lib/use-attempt.ts'
 import { SERVER_ACTIONS } from './server-actions.ts'
 import { ServerForm } from './server-form.tsx'
 import { AddedLine, GivenLine } from './server-line.tsx'
@@ -53,10 +54,8 @@ interface PartProps {
 /** `unanswered`: the problem of the last test. */
 function useServers(of: ServerScope) {
   const names = SERVER_ACTIONS[of]
-  const [view, setView] = useState<ServersView | null>(null)
   /** Ids of those that are asked now. */
   const [testing, setTesting] = useState<ReadonlySet<string>>(new Set())
-  const { busy, problem, attempt } = useAttempt()
   /** A server that hangs keeps nothing else waiting. */
   const trials = useAttempt()
 
@@ -65,36 +64,42 @@ function useServers(of: ServerScope) {
       setTesting((now) => new Set([...now, id]))
       try {
         const { status } = await call(names.test, { params: { id } })
-        setView((now) => now && withStatus(now, id, status))
+        update((now) => withStatus(now, id, status))
       } finally {
         setTesting((now) => new Set([...now].filter((one) => one !== id)))
       }
     }, 'again')
-  useOnShow(() => {
+  const {
+    data: view,
+    problem,
+    busy,
+    ...resource
+  } = useResource(of, async (signal) => {
+    const now = serversView.parse(await call(names.list, { signal }))
+    // A program is started by a prompt, or by hand: it would start the sandbox.
+    const asked = [
+      ...now.servers.filter(({ connection }) => connection.kind === 'http'),
+      ...now.given.filter(({ place }) => place.startsWith('http')),
+    ].filter(({ status }) => status.state !== 'off' && status.state !== 'ready')
+    for (const { id } of asked) void test(id)
+    return now
+  })
+  const { update } = resource
+  useEffect(() => {
     const connected = takeConnected()
     if (connected !== null) showToast(`${connected} connected.`)
-    void attempt(async () => {
-      const now = serversView.parse(await call(names.list))
-      setView(now)
-      // A program is started by a prompt, or by hand: it would start the sandbox.
-      const asked = [
-        ...now.servers.filter(({ connection }) => connection.kind === 'http'),
-        ...now.given.filter(({ place }) => place.startsWith('http')),
-      ].filter(({ status }) => status.state !== 'off' && status.state !== 'ready')
-      for (const { id } of asked) void test(id)
-    })
-  }, of)
+  }, [of])
 
   /** Shown at once, and taken back where it is refused. */
   const change = (server: ServerView, to: Partial<Pick<ServerView, 'enabled' | 'off' | 'readOnly'>>) =>
-    attempt(async () => {
+    resource.change(async () => {
       const { id, status: _status, hasClientSecret: _secret, ...rest } = server
-      setView((now) => now && withServer(now, { ...server, ...to }))
+      update((now) => withServer(now, { ...server, ...to }))
       try {
         const body = { ...rest, ...to }
-        setView(serversView.parse(await call(names.change, { params: { id }, body })))
+        return serversView.parse(await call(names.change, { params: { id }, body }))
       } catch (error) {
-        setView((now) => now && withServer(now, server))
+        update((now) => withServer(now, server))
         throw error
       }
     })
@@ -103,21 +108,22 @@ function useServers(of: ServerScope) {
     busy,
     onTest: () => void test(id),
     onSignIn: () =>
-      void attempt(async () => {
+      void trials.attempt(async () => {
         window.location.assign((await call(names.signIn, { params: { id } })).url)
       }),
     onSignOut: () =>
-      void attempt(async () => {
-        setView(serversView.parse(await call(names.signOut, { params: { id } })))
+      void resource.change(async () => {
+        const now = serversView.parse(await call(names.signOut, { params: { id } }))
         showToast('Signed out.')
         void test(id)
+        return now
       }),
   })
-  return { view, setView, problem, unanswered: trials.problem, attempt, test, change, acts }
+  return { view, problem, unanswered: trials.problem, resource, test, change, acts }
 }
 
 function AddedPart({ of, view, servers }: PartProps) {
-  const { setView, test } = servers
+  const { resource, test } = servers
   /** A server, or a new one. Null: no form is open. */
   const [edited, setEdited] = useState<ServerView | 'new' | null>(null)
   const form = (server: ServerView | null) => (
@@ -127,7 +133,7 @@ function AddedPart({ of, view, servers }: PartProps) {
       server={server}
       onLeave={() => setEdited(null)}
       onSaved={(now, name) => {
-        setView(now)
+        resource.show(now)
         setEdited(null)
         const saved = now.servers.find((one) => one.name === name)
         if (saved?.enabled === true) void test(saved.id)
@@ -259,7 +265,7 @@ function RemoveDialog(props: {
   onClose: () => void
 }) {
   const { of, server: doomed } = props
-  const { attempt, setView } = props.servers
+  const { resource } = props.servers
   return (
     <ConfirmDialog
       title={`Remove ${doomed?.name ?? ''}?`}
@@ -267,12 +273,13 @@ function RemoveDialog(props: {
       open={doomed !== null}
       onCancel={props.onClose}
       onConfirm={() =>
-        void attempt(async () => {
-          if (doomed === null) return
+        void resource.change(async () => {
+          if (doomed === null) return undefined
           props.onClose()
           const { remove } = SERVER_ACTIONS[of]
-          setView(serversView.parse(await call(remove, { params: { id: doomed.id } })))
+          const now = serversView.parse(await call(remove, { params: { id: doomed.id } }))
           showToast(`${doomed.name} removed.`)
+          return now
         })
       }
     >

@@ -1,14 +1,14 @@
 /** Statistics of the agent's tools: a table that can be sorted. */
 import { formatBytes } from '@sandlot/shared/base/format-bytes'
-import type { ToolLine, ToolStatsView } from '@sandlot/shared/admin/tool-stats'
+import type { ToolLine } from '@sandlot/shared/admin/tool-stats'
 import { ArrowDown, ArrowUp } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
+import { useResource } from '../../state/use-resource.ts'
 import { cn } from '../../lib/cn.ts'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 
 interface Column {
   key: 'id' | 'calls' | 'successRate' | 'p50Ms' | 'p95Ms' | 'truncationRate' | 'outputBytes'
@@ -61,10 +61,8 @@ const COLUMNS: readonly Column[] = [
 ]
 
 export function ToolsSection() {
-  const [view, setView] = useState<ToolStatsView | null>(null)
   const [by, setBy] = useState<{ key: Column['key']; up: boolean }>({ key: 'calls', up: false })
-  const { problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setView(await call('listTools'))))
+  const { data: view, problem } = useResource('tools', (signal) => call('listTools', { signal }))
   if (view === null) return problem === null ? null : <Alert>{problem}</Alert>
   const sorted = view.tools.toSorted((a, b) => (by.up ? 1 : -1) * compare(a, b, by.key))
   const calls = view.tools.reduce((sum, tool) => sum + tool.calls, 0)

@@ -8,12 +8,12 @@ import {
 } from '@sandlot/shared/admin/usage'
 import { Download } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { cn } from '../../lib/cn.ts'
 import { formatDuration } from '../../lib/format.ts'
 import { call, urlOf } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Part } from '../part.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { ByDay } from './by-day.tsx'
 import { type Days, DaysChoice, daysOf } from './days.tsx'
 import { TOOL_MEASURES, USAGE_MEASURES } from './measures.ts'
@@ -30,11 +30,11 @@ const GROUP_WORDS: Record<UsageGroup, string> = {
 export function Costs() {
   const [days, setDays] = useState(() => daysOf('30', Date.now()))
   const [by, setBy] = useState<UsageGroup>('person')
-  const [view, setView] = useState<AdminUsageView | null>(null)
-  const { problem, attempt } = useAttempt()
-  useOnShow(
-    () => void attempt(async () => setView(await call('getUsageOfAll', { query: { ...days, by } })), 'again'),
-    JSON.stringify([days, by]),
+  const query = { ...days, by }
+  const { data: view, problem } = useResource(
+    JSON.stringify(query),
+    (signal) => call('getUsageOfAll', { query, signal }),
+    { keep: true },
   )
   const title = `By ${GROUP_WORDS[by].toLowerCase()}`
   return (
@@ -42,7 +42,7 @@ export function Costs() {
       <div className="flex flex-wrap items-end gap-3">
         <DaysChoice days={days} onChange={setDays} />
         <a
-          href={urlOf('getUsageOfAll', { query: { ...days, by, format: 'csv' } })}
+          href={urlOf('getUsageOfAll', { query: { ...query, format: 'csv' } })}
           download
           className="inline-flex h-10 items-center gap-2 rounded-lg border border-line-strong bg-raised px-3.5 text-sm font-medium shadow-1 hover:bg-hover pointer-coarse:h-11"
         >

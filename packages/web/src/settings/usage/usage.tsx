@@ -1,12 +1,12 @@
 /** My usage: by day and model, and what is left of each limit. */
-import type { Budget, CountedUsage, UsageView } from '@sandlot/shared/admin/usage'
+import type { Budget, CountedUsage } from '@sandlot/shared/admin/usage'
 import { useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { cn } from '../../lib/cn.ts'
 import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Part } from '../part.tsx'
 import { Choice } from '../people/setting-fields.tsx'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { ByDay } from './by-day.tsx'
 import { DaysChoice, daysOf } from './days.tsx'
 import { USAGE_MEASURES } from './measures.ts'
@@ -27,18 +27,11 @@ const ALL_MODELS = ''
 export function OwnUsage() {
   const [days, setDays] = useState(() => daysOf('30', Date.now()))
   const [model, setModel] = useState(ALL_MODELS)
-  const [view, setView] = useState<UsageView | null>(null)
-  const { problem, attempt } = useAttempt()
-  useOnShow(
-    () =>
-      void attempt(
-        async () =>
-          setView(
-            await call('getUsage', { query: { ...days, model: model === ALL_MODELS ? undefined : model } }),
-          ),
-        'again',
-      ),
-    JSON.stringify([days, model]),
+  const query = { ...days, model: model === ALL_MODELS ? undefined : model }
+  const { data: view, problem } = useResource(
+    JSON.stringify(query),
+    (signal) => call('getUsage', { query, signal }),
+    { keep: true },
   )
   const models = view?.models.map((one) => one.model) ?? []
   return (

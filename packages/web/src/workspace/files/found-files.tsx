@@ -1,7 +1,5 @@
 /** Search hits among the files, as a list. */
-import { messageOf } from '@sandlot/shared/base/errors'
-import type { FilesFound } from '@sandlot/shared/workspace/files'
-import { useEffect, useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { call } from '../../net/call.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
@@ -14,31 +12,22 @@ const MOST_SHOWN = 100
 
 export function FoundFiles(props: { query: string; onOpen: (path: string, kind: string) => void }) {
   const { query } = props
-  const [found, setFound] = useState<FilesFound | { problem: string } | null>(null)
-  useEffect(() => {
-    let over = false
-    const timer = setTimeout(() => {
-      call('findFiles', { query: { q: query, most: MOST_SHOWN } }).then(
-        (files) => !over && setFound(files),
-        (error: unknown) => !over && setFound({ problem: messageOf(error) }),
-      )
-    }, PAUSE_MS)
-    return () => {
-      over = true
-      clearTimeout(timer)
-    }
-  }, [query])
+  const { data: found, problem } = useResource(
+    query,
+    (signal) => call('findFiles', { query: { q: query, most: MOST_SHOWN }, signal }),
+    { keep: true, pauseMs: PAUSE_MS },
+  )
+  if (problem !== null)
+    return (
+      <div className="p-3">
+        <Alert>{problem}</Alert>
+      </div>
+    )
   if (found === null)
     return (
       <p role="status" className="flex items-center gap-2 px-5 py-3 text-sm text-muted">
         <Spinner /> Searching…
       </p>
-    )
-  if ('problem' in found)
-    return (
-      <div className="p-3">
-        <Alert>{found.problem}</Alert>
-      </div>
     )
   return (
     <div className="min-h-0 flex-1 overflow-y-auto py-1">

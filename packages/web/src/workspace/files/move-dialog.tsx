@@ -1,8 +1,8 @@
 /** Target of a move in the workspace: one folder at a time. */
 import { ChevronLeft, Folder } from 'lucide-react'
 import { useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { call } from '../../net/call.ts'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
@@ -75,20 +75,11 @@ export function MoveDialog(props: {
 /** The folders within one, which is `first` until another is opened. */
 function useFolders(first: string) {
   const [folder, setFolder] = useState(first)
-  const [folders, setFolders] = useState<readonly string[] | null>(null)
-  const { problem, attempt } = useAttempt()
-  const open = (at: string) => {
-    setFolder(at)
-    setFolders(null)
-    void attempt(async () => {
-      const { entries } = await call('listFiles', { query: { path: at } })
-      setFolders(
-        entries
-          .filter(({ name, kind }) => kind === 'directory' && below(at, name) !== '.tool-outputs')
-          .map(({ name }) => name),
-      )
-    })
-  }
-  useOnShow(() => open(folder))
-  return { folder, folders, problem, open }
+  const { data: folders, problem } = useResource(folder, async (signal) => {
+    const { entries } = await call('listFiles', { query: { path: folder }, signal })
+    return entries
+      .filter(({ name, kind }) => kind === 'directory' && below(folder, name) !== '.tool-outputs')
+      .map(({ name }) => name)
+  })
+  return { folder, folders, problem, open: setFolder }
 }

@@ -2,9 +2,9 @@
 import { TRASH_DAYS, type TrashList } from '@sandlot/shared/workspace/files'
 import { Trash2 } from 'lucide-react'
 import { useState } from 'react'
+import { useResource } from '../../state/use-resource.ts'
 import { formatDate } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
-import { useAttempt, useOnShow } from '../../lib/use-attempt.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Revealed } from '../../ui/revealed.tsx'
@@ -12,9 +12,12 @@ import { Spinner } from '../../ui/spinner.tsx'
 import { TitledDialog } from '../../ui/titled-dialog.tsx'
 
 export function TrashDialog(props: { onRestored: (path: string) => void; onClose: () => void }) {
-  const [list, setList] = useState<TrashList | null>(null)
-  const { busy, problem, attempt } = useAttempt()
-  useOnShow(() => void attempt(async () => setList(await call('listTrash'))))
+  const {
+    data: list,
+    problem,
+    busy,
+    change,
+  } = useResource('trash', (signal) => call('listTrash', { signal }))
   return (
     <TitledDialog
       open
@@ -44,10 +47,8 @@ export function TrashDialog(props: { onRestored: (path: string) => void; onClose
               entry={entry}
               busy={busy}
               onRestore={() =>
-                void attempt(async () => {
-                  const restored = (await call('restoreFile', { params: { id: entry.id } })).path
-                  setList(await call('listTrash'))
-                  props.onRestored(restored)
+                void change(async () => {
+                  props.onRestored((await call('restoreFile', { params: { id: entry.id } })).path)
                 })
               }
             />
@@ -55,15 +56,7 @@ export function TrashDialog(props: { onRestored: (path: string) => void; onClose
         </ul>
       </div>
       {list !== null && list.entries.length > 0 && (
-        <EmptyTrash
-          busy={busy}
-          onEmpty={() =>
-            void attempt(async () => {
-              await call('emptyTrash')
-              setList(await call('listTrash'))
-            })
-          }
-        />
+        <EmptyTrash busy={busy} onEmpty={() => void change(() => call('emptyTrash'))} />
       )}
     </TitledDialog>
   )
