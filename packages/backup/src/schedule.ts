@@ -48,7 +48,7 @@ export async function recorded(record: BackupRecord, make: () => Promise<MadeBac
   }
 }
 
-/** True if nothing is wrong with backups: a person corrects the command, or the next one follows. */
+/** True if backups work: a person corrects the command, or the next backup follows. */
 function isRefused(error: unknown, by: BackupTry['by']): boolean {
   if (!(error instanceof BackupError)) return false
   const { code } = error

@@ -26,7 +26,7 @@ export interface AgentMetricsReport {
   requests: number
   /** By model; of a kind that its provider never counted there is none. */
   tokens: ReadonlyMap<string, TokenUsage>
-  /** Of each answer; type: `input` or `output`. */
+  /** Tokens of each answer. `type`: `input` or `output`. */
   tokensPerAnswer: readonly { model: string; type: string; counts: BucketCounts }[]
   /** US dollars, of the answers whose price was known. */
   cost: number

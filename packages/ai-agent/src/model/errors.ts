@@ -166,7 +166,7 @@ export function settingError(
   return new ModelError(errorClass, `${fact} ${advice}`, { forMembers: fact, retryable, setIn, cause })
 }
 
-/** What happened, in words for everybody. */
+/** The failure, in words for everybody. */
 function factOf(errorClass: ModelErrorClass, failure: ProviderFailure, context: ErrorContext): string {
   const status = failure.status === undefined ? '' : ` (${failure.status})`
   const words = withoutAddresses(withoutSecrets(failure.message, context.apiKey), context.baseUrl)

@@ -145,7 +145,7 @@ export interface ModelAnswer {
  */
 export class ModelError extends Error {
   override readonly name = 'ModelError'
-  /** What happened, without addresses and settings. */
+  /** The failure in words for everybody, without addresses and settings. */
   readonly forMembers: string
   /** The place of the setting that may be wrong. Undefined: no setting is. */
   readonly setIn: SetIn | undefined

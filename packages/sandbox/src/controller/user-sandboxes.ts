@@ -227,9 +227,9 @@ export class UserSandboxes {
   }
 
   /**
-   * One that no longer holds what it promises is stopped, with its commands. One that was taken over
-   * and cannot be proved is disconnected. One that cannot be proved again is proved later, since the
-   * cause may be a command in it, or a name server.
+   * One that no longer holds what it promises is stopped, with its commands. One that was taken
+   * over and cannot be proved is disconnected. One that cannot be proved again is proved later:
+   * the cause may be a command in it, or a name server.
    */
   async #proved(userId: string, current: UserSandbox): Promise<ConnectedSandbox> {
     const { closing, log, prove } = this.#context

@@ -13,7 +13,7 @@ import { useAttempt } from '../../lib/use-attempt.ts'
 /** Milliseconds between two questions; the service itself looks as often. */
 const RENEW_MS = 30_000
 
-export interface Alerts {
+interface Alerts {
   view: AlertsView | null
   /** The reason why they could not be loaded. */
   unread: string | null
