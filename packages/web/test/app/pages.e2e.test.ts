@@ -118,12 +118,12 @@ test('above one’s ceiling no chat begins: such modes say why, and what was ref
   service.answering = true
   // An administrator has just set it.
   service.modeCeiling = 'manual'
-  const message = 'Your administrator allows no mode above “manual”.'
+  const message = 'Your administrator limits you to “manual”.'
   service.tell({ type: 'ai_chat_error', requestId, code: 'forbidden', message })
   await refused.getByText(message).waitFor()
   await page.locator('[data-testid=mode][data-mode=manual]').click()
   const above = page.getByRole('menuitemradio', { name: /Auto-edit/ })
-  expect(await above.innerText()).toBe('Auto-edit\nYour administrator allows no mode above Manual.')
+  expect(await above.innerText()).toBe('Auto-edit\nYour administrator limits you to Manual.')
   expect(await above.getAttribute('aria-disabled')).toBe('true')
   expect(await lookAt(page, 'mode-ceiling')).toEqual([])
   await above.click({ force: true })

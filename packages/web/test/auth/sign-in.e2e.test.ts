@@ -119,7 +119,7 @@ test('an invitation says who invites as what, and makes an account by provider o
   const page = await newPage()
   await page.goto(`${url()}/invitation?token=one-time`)
   await page.getByRole('heading', { name: 'Ada Lovelace invites you' }).waitFor()
-  await page.getByText('You join as a member.').waitFor()
+  await page.getByText('You’ll join as a member.').waitFor()
   expect(await lookAt(page, 'invitation')).toEqual([])
   expect(await page.getByLabel('E-mail').inputValue()).toBe('cid@example.org')
   await page.getByLabel('Your name').fill('Cid')

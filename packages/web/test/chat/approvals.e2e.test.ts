@@ -156,7 +156,7 @@ test.each(oneLook('saving rules', LOOKS))(
     const part = page.getByTestId('saving-rules')
     await part.getByText('In the last 30 days you were asked 42 times.').waitFor()
     await part.getByRole('button', { name: 'Preview allowing commands that begin with git status' }).click()
-    await part.getByText('Would have changed nothing in your last 300 calls.').waitFor()
+    await part.getByText('Wouldn’t have changed any of your last 300 calls.').waitFor()
     expect(await lookAt(page, `saving-rules-${name}`)).toEqual([])
     await part.getByRole('button', { name: 'Add rule: allow commands that begin with git status' }).click()
     await page

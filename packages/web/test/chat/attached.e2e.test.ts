@@ -133,7 +133,7 @@ test('in a chat of another only images are attached, and files that it names are
     field.dispatchEvent(new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true }))
   })
   await page
-    .getByText('Only images can be attached here: the files of this chat are in the workspace of Bob Martin.')
+    .getByText('Only images can be attached here: this chat’s files are in Bob Martin’s workspace.')
     .waitFor()
   expect(service.files.size).toBe(0)
 })

@@ -89,7 +89,7 @@ test('what does not fit is said; what could not be sent is tried again; Send wai
   await files.setInputFiles([file('huge.png', Buffer.concat([PNG, Buffer.alloc(MAX_IMAGE_BYTES)]))])
   await page.getByRole('alert').getByText('“huge.png” is larger than 5 MiB.').waitFor()
   await files.setInputFiles(Array.from({ length: 11 }, (_, n) => file(`${n}.png`)))
-  await page.getByRole('alert').getByText('A message takes 10 images.').waitFor()
+  await page.getByRole('alert').getByText('A message can have up to 10 images.').waitFor()
   for (let n = 0; n < 10; n++) await page.getByRole('button', { name: `Remove ${n}.png` }).click()
 
   const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -133,7 +133,7 @@ test('while the agent works an image waits in line; “Try again” brings the i
   service.emit('s_build', [
     log.happened({ type: 'message_queued', messageId: 'm_q', text: 'like this', as: 'steer', images }),
   ])
-  const waiting = page.getByTestId('queued').getByRole('img', { name: 'Image 1 of the waiting message' })
+  const waiting = page.getByTestId('queued').getByRole('img', { name: 'Image 1 of the queued message' })
   await until(async () =>
     expect(await waiting.evaluate((one) => (one as HTMLImageElement).naturalWidth)).toBe(60),
   )
@@ -164,7 +164,10 @@ test('while the agent works an image waits in line; “Try again” brings the i
   await page.getByTestId('message-user').first().waitFor()
   await page.getByRole('button', { name: 'Attach files' }).waitFor()
   await give(page, 'paste', 'one.png')
-  await page.getByRole('alert').getByText('Demo model does not see images; ask without them.').waitFor()
+  await page
+    .getByRole('alert')
+    .getByText('Demo model can’t read images. Send your message without them.')
+    .waitFor()
   await openChat(page, 's_images')
   await page.getByTestId('message-images').first().waitFor()
 })

@@ -27,7 +27,10 @@ test('a new chat begins with the chosen model; in a chat it is the log that says
   await page.locator('[data-state=there]').waitFor()
   await choose('thinker')
   // It takes no images: the one that is there cannot be sent to it, and nothing is cleared.
-  await page.getByRole('alert').getByText('thinker does not see images; ask without them.').waitFor()
+  await page
+    .getByRole('alert')
+    .getByText('thinker can’t read images. Send your message without them.')
+    .waitFor()
   await page.getByTestId('composer').press('Enter')
   expect(await page.getByTestId('send').isDisabled()).toBe(true)
   await page.getByRole('button', { name: 'Remove one.png' }).click()

@@ -135,7 +135,7 @@ describe('a chat of one’s own that is shared', () => {
     service.refusedComment = 'Cleo does not see this chat.'
     await field.fill('Nothing of this is lost')
     await field.press('Enter')
-    await page.getByText('Your comment was not sent. Cleo does not see this chat.').waitFor()
+    await page.getByText('Couldn’t send your comment. Cleo does not see this chat.').waitFor()
     expect(await field.inputValue()).toBe('Nothing of this is lost')
     complaints.length = 0
     expect(frames('ai_chat')).toEqual([])

@@ -47,7 +47,7 @@ test.each(LOOKS)('a chat is shared, changed and revoked with the keyboard, $them
   expect(made).toMatchObject({ kind: 'person', targetId: 'u_bob', access: 'take_part', mode: 'auto-edit' })
   expect((expiresAt ?? 0) - Date.now()).toBeGreaterThan(6 * 86_400_000)
   expect(await lookAt(page, `share-list-${look.theme}`)).toEqual([])
-  await dialog.getByRole('button', { name: 'Change what Bob Martin may do' }).click()
+  await dialog.getByRole('button', { name: 'Change access of Bob Martin' }).click()
   await line.getByRole('radio', { name: /Watch/ }).check()
   await line.getByRole('button', { name: 'Save' }).click()
   await line.getByText(/^Watches · may approve · until/).waitFor()

@@ -26,7 +26,7 @@ test.each(
   const failed = page.getByRole('list', { name: 'Failed checks' })
   await failed.getByText('→ Set "live-restore": true').waitFor()
   expect(await failed.getByRole('listitem').count()).toBe(2)
-  await page.getByText('1 check failed that must hold. 1 thing could be better.').waitFor()
+  await page.getByText('1 required check failed. 1 recommendation.').waitFor()
   await page.getByText('3 other checks').click()
   await page.getByText('Docker Engine 20.10.24').waitFor()
   expect(await lookAt(page, `overview-${name}`)).toEqual([])
@@ -71,7 +71,7 @@ test.each(
   expect(await lookAt(page, `sandboxes-${name}`)).toEqual([])
   await list.getByRole('button', { name: 'Stop the sandbox of Ada' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Stop' }).click()
-  await page.getByText('The sandbox of Ada is stopped.').waitFor()
+  await page.getByText('Sandbox of Ada stopped.').waitFor()
   expect(service.administration.done).toEqual(['POST /api/admin/sandboxes/u_ada/stop'])
 
   await open('policy', 'Rules for everybody')

@@ -24,7 +24,7 @@ test.each(
   await lines.getByText('terminal t_1').waitFor()
   await lines.getByText('GITHUB_TOKEN').waitFor()
   await page.getByRole('button', { name: 'Check every line' }).click()
-  await page.getByText('Agent: all 4 lines are as they were written.').waitFor()
+  await page.getByText('Agent: all 4 lines intact.').waitFor()
   await page.getByText(/^Line 2 of .* was changed or put in by hand\.$/).waitFor()
   expect(await lookAt(page, name)).toEqual([])
 
@@ -46,7 +46,7 @@ test.each(
   expect(await lookAt(page, `${name}-retention`)).toEqual([])
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   const asked = page.getByRole('alertdialog', { name: 'Remove older data?' })
-  await asked.getByText('12 chats (46 MiB). It goes within a day, for good.').waitFor()
+  await asked.getByText('12 chats (46 MiB). They’re permanently removed within a day.').waitFor()
   await asked.getByRole('button', { name: 'Save and remove' }).click()
   await page.getByText('Retention saved.').waitFor()
   expect(service.audit.retention.days).toMatchObject({ chats: 365, audit: 365, usage: null })

@@ -45,7 +45,7 @@ test.each(
   await form.getByLabel('Cache write price').fill('0.6')
   expect(await lookAt(page, name)).toEqual([])
   await form.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Ollama answers from the next message on.').waitFor()
+  await page.getByText('Ollama is used from the next message.').waitFor()
   const list = page.getByRole('list', { name: 'Endpoints', exact: true })
   await list.getByText('Default').waitFor()
   await list.getByText('Responses · $0.5 in, $2 out').waitFor()

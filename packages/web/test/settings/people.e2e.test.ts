@@ -71,7 +71,7 @@ test('why a person may use something: every setting with where it comes from, al
   const holds = page.getByRole('table', { name: 'Effective settings' })
   const row = (name: string) => holds.getByRole('row', { name: new RegExp(`^${name} `) }).innerText()
   await until(async () => expect(await row('Models')).toMatch(/qwen3-vl\s+team “data”/))
-  expect(await row('MCP servers(?! of)')).toMatch(/flights, calendar\s+this Sandlot/)
+  expect(await row('MCP servers(?! of)')).toMatch(/flights, calendar\s+deployment default/)
   expect(await row('US dollars a day')).toMatch(/5\s+team “data”/)
   expect(await lookAt(page, 'person')).toEqual([])
   await page.getByLabel('Add Bob to a team').selectOption('web')
@@ -96,7 +96,9 @@ test('why a person may use something: every setting with where it comes from, al
 test('two administrators set the same: both values are shown, and one is chosen', async () => {
   const page = await at('teams/t_data')
   const form = page.getByRole('form', { name: 'What the agent may do' })
-  await form.getByText('Without it: YOLO: everything runs unless a rule denies it (this Sandlot).').waitFor()
+  await form
+    .getByText('Inherited: YOLO: everything runs unless a rule denies it (deployment default).')
+    .waitFor()
   await form.getByLabel('Highest mode').last().selectOption('Manual: reads run, everything else asks')
   const theirs = { settings: { modeCeiling: 'yolo' as const, instructions: 'Be kind.' }, revision: 4 }
   service.teams.settings.set('team:t_data', theirs)
@@ -185,7 +187,7 @@ test('a role is changed; who was first is shown, and one decides', async () => {
   const page = await at('people/u_bob')
   const role = page.getByLabel('Role of Bob')
   await role.selectOption('Guest')
-  await page.getByText('no chats and no sandbox of their own').waitFor()
+  await page.getByText('no chats or sandbox of their own').waitFor()
   const bob = service.people.find(({ id }) => id === 'u_bob')
   if (bob !== undefined) bob.role = 'admin'
   await page.getByRole('button', { name: 'Save' }).first().click()

@@ -116,7 +116,7 @@ test.each(
       .getByText('Your cost this month: 91 % used ($18.20 of $20.00); it starts again on 1 December')
       .waitFor()
     const gauge = page.getByTestId('context-gauge')
-    expect(await gauge.getAttribute('aria-label')).toBe('74 % of the model’s context is used')
+    expect(await gauge.getAttribute('aria-label')).toBe('74 % of context used')
     await gauge.click()
     await page.getByText('About 47 k of an assumed 64 k tokens.').waitFor()
     await page.getByText('Tokens of the team “Data” today').waitFor()

@@ -106,7 +106,7 @@ test.each(
   await item('s_gave_up').getByRole('checkbox').check()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await item('s_gave_up').waitFor({ state: 'detached' })
-  await page.getByText('2 chats are deleted.').waitFor()
+  await page.getByText('2 chats deleted.').waitFor()
   await lookAt(page, `list-undo-${theme}`)
   await page.getByRole('button', { name: 'Undo' }).click()
   await item('s_gave_up').waitFor()
