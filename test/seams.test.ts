@@ -33,7 +33,6 @@ const EXCEPTIONS: Record<string, Record<string, string>> = {
     SandboxesOptions: SETTINGS,
   },
   'packages/service': {
-    ChatSocketOptions: NARROWER,
     Metrics: ROOT,
     Parts: ROOT,
     PromptRequest: RECORD,

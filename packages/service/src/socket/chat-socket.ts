@@ -28,8 +28,9 @@ export const SLOW_READER_BYTES = 16 * 1024 * 1024
 /** Time for a dropped reader to read the close frame, in milliseconds. */
 const CLOSE_GRACE_MS = 5_000
 
-export interface ChatSocketOptions extends Omit<ChatOptions, 'send' | 'user' | 'mayMakeRules'> {
+export interface ChatSocketOptions {
   caller: Caller
+  chat: Pick<ChatOptions, 'agent' | 'uploads' | 'log' | 'accessTo'>
   sockets: Sockets
   limits: Limits
   traffic: UserTraffic
@@ -51,7 +52,8 @@ export class ExplainingWebSocket extends WebSocket {
 
 /** Serve `socket`, which is open over `connection` and whose caller is known, until it closes. */
 export function serveChatSocket(socket: WebSocket, connection: Duplex, options: ChatSocketOptions): void {
-  const { caller, sockets, limits, metrics, log, slowReaderBytes } = options
+  const { caller, sockets, limits, metrics, slowReaderBytes } = options
+  const { log } = options.chat
 
   const writer = new FrameWriter(connection, (text) => {
     if (socket.readyState === WebSocket.OPEN) socket.send(text)
@@ -76,7 +78,7 @@ export function serveChatSocket(socket: WebSocket, connection: Duplex, options: 
   }
   const user = agentUserOf(caller)
   const chat = new Chat({
-    ...options,
+    ...options.chat,
     send,
     user,
     mayMakeRules: caller.via === 'sign-in',

@@ -24,7 +24,8 @@ import { byteRoute } from './byte-routes.ts'
 import { ExplainingWebSocket, serveChatSocket, type ChatSocketOptions } from './chat-socket.ts'
 import { MAX_SOCKETS_PER_USER, type Sockets } from './sockets.ts'
 
-interface UpgradeOptions extends Omit<ChatSocketOptions, 'caller' | 'accessTo'> {
+interface UpgradeOptions
+  extends Omit<ChatSocketOptions, 'caller' | 'chat'>, Omit<ChatSocketOptions['chat'], 'accessTo'> {
   accounts: AccountsStore
   config: Pick<ServiceConfig, 'trustedProxies'>
   isOurs: OriginRule
@@ -58,8 +59,12 @@ export function makeUpgrade(options: UpgradeOptions): OnUpgrade {
       serveChatSocket(accepted, socket, {
         ...options,
         caller,
-        log: log.child({ user: id, socket: newId('r') }),
-        accessTo: async (sessionId) => (await sessions.find(caller.account, sessionId))?.access,
+        chat: {
+          agent: options.agent,
+          uploads: options.uploads,
+          log: log.child({ user: id, socket: newId('r') }),
+          accessTo: async (sessionId) => (await sessions.find(caller.account, sessionId))?.access,
+        },
       })
     })
   }
