@@ -1,7 +1,7 @@
 /*
  * `sbxd network-down UID`: the same init container, root with CAP_NET_ADMIN, CAP_SETUID and
  * CAP_SETGID, then makes the home on the volume, as the user of the sandbox. Two init containers
- * would cost the start of every Pod a second more: a kubelet looks once a second for their ends.
+ * would delay the start of every Pod by a second: a kubelet polls their ends once a second.
  */
 #include "pod.h"
 
@@ -27,7 +27,9 @@ static uid_t read_uid(const char *text)
     char *end;
     errno = 0;
     unsigned long number = strtoul(text, &end, 10);
-    return errno || *end || number > INT_MAX ? 0 : (uid_t)number;
+    /* It also takes blanks, signs, and what a sign wraps. */
+    int digits = text[0] >= '0' && text[0] <= '9';
+    return !digits || errno || *end || number > INT_MAX ? 0 : (uid_t)number;
 }
 
 int make_home(const char *uid)

@@ -308,7 +308,7 @@ os.umask(0o77)
 print(prepare('31234'), home())
 subprocess.call(['setpriv', '--reuid=31234', '--regid=31234', '--clear-groups', 'chmod', '0755', '/volume/home'])
 print(prepare('31234'), home())
-for uid in ['0', '-1', '31234x', '', '4294967296']: print(prepare(uid))
+for uid in ['0', '-1', '31234x', '', '4294967296', ' 31234', '+31234', '-18446744073709520382']: print(prepare(uid))
 os.rmdir('/volume/home'); os.symlink('/etc', '/volume/home')
 print(prepare('31234'))`
   const rights = ['NET_ADMIN', 'SETUID', 'SETGID'].map((right) => `--cap-add ${right}`).join(' ')
@@ -317,7 +317,7 @@ print(prepare('31234'))`
   expect(out.split('\n')).toEqual([
     "(0, '') (31234, 31234, '0o42700')",
     "(0, '') (31234, 31234, '0o42755')",
-    ...['0', '-1', '31234x', '', '4294967296'].map(
+    ...['0', '-1', '31234x', '', '4294967296', ' 31234', '+31234', '-18446744073709520382'].map(
       (uid) => `(1, 'sbxd network-down: ${uid}: Invalid argument')`,
     ),
     "(1, 'sbxd network-down: /volume/home: Not a directory')",

@@ -1,6 +1,7 @@
 /** Reasons why a Pod does not run, in words. */
 import { SandboxError } from '../../errors.ts'
 import type { ContainerStatus, PersistentVolumeClaim, Pod } from './objects.ts'
+import { PREPARE } from './pod-template.ts'
 
 /** Reasons that no waiting changes; others may pass. */
 const FINAL = new Set([
@@ -135,6 +136,11 @@ function endOf(
   if (reason === 'DeletionByTaintManager')
     return lost(`The sandbox was removed from a node that does not answer (${detail}).`)
   const code = end === undefined ? '' : `, exit code ${end.exitCode}`
+  if (container === PREPARE)
+    return new SandboxError(
+      'engine_unavailable',
+      `The Pod ${pod} could not take its network down and make the home${code}. See kubectl logs ${pod} --container ${PREPARE}; the sandbox image must be that of the agents’ version, or newer.`,
+    )
   return lost(
     `The Pod ${pod} ended${container === undefined ? '' : ` in its container ${container}`}${code}${detail === '' ? '' : ` (${detail})`}.`,
   )

@@ -28,6 +28,9 @@ interface PodInput {
 /** Container of a Pod in which sbxd runs and `sbxd relay` is executed. */
 export const CONTAINER = 'sbxd'
 
+/** Init container that takes the network down and makes the home. */
+export const PREPARE = 'prepare'
+
 const SBXD = '/usr/bin/sbxd'
 /** Process time that the scheduler reserves: a sandbox is idle most of its life. */
 const CPU_REQUEST = 0.02
@@ -174,10 +177,10 @@ function podSpec(spec: SandboxSpec, settings: PodSettings) {
 
 /**
  * Takes the network down, then makes the home as the slot’s uid: both in one init container,
- * because a kubelet looks only once a second whether one has ended.
+ * because a kubelet polls the end of one only once a second.
  */
 function prepare(spec: SandboxSpec, settings: PodSettings) {
-  const shared = container('prepare', spec, settings)
+  const shared = container(PREPARE, spec, settings)
   return {
     ...shared,
     command: [SBXD],

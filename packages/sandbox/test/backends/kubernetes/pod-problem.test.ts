@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 
 import type { ObjectMeta, Pod } from '../../../src/backends/kubernetes/objects.ts'
-import { podEnd } from '../../../src/backends/kubernetes/pod-problem.ts'
+import { podEnd, podProblem } from '../../../src/backends/kubernetes/pod-problem.ts'
 
 const KILLED = { exitCode: 137, reason: 'OOMKilled' }
 
@@ -24,4 +24,29 @@ test.each([
   ['deleted later', ended(KILLED, { deletionTimestamp: '2026-01-01T00:00:00Z' }), 'sandbox_lost'],
 ])('out of memory is told apart from a lost sandbox: %s', (_, pod, code) => {
   expect(podEnd(pod)?.code).toBe(code)
+})
+
+test('an image without the program that prepares a Pod is named as the likely cause', () => {
+  const pod: Pod = {
+    metadata: { name: 'sbx-team-abcdefgh-1' },
+    spec: { containers: [] },
+    status: {
+      phase: 'Failed',
+      initContainerStatuses: [
+        {
+          name: 'prepare',
+          ready: false,
+          restartCount: 0,
+          state: { terminated: { exitCode: 1, reason: 'Error' } },
+        },
+      ],
+    },
+  }
+  expect(podProblem(pod, undefined)).toMatchObject({
+    isFinal: true,
+    error: {
+      code: 'engine_unavailable',
+      message: expect.stringMatching(/exit code 1.*--container prepare.*version/),
+    },
+  })
 })
