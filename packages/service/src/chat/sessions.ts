@@ -3,6 +3,7 @@
  * them; others are not found.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Account } from '@sandlot/shared/account/api'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import type { Author, Share } from '@sandlot/shared/chat/shares'
@@ -96,36 +97,54 @@ export function refuseOthers(access: Access): void {
 }
 
 interface LineParts {
-  ownerId: string
+  owner: Author
   shares: readonly Share[]
   mark: ChatMark | undefined
-  /** All users; may be empty where the reader is the owner. */
-  users: readonly (Author & ReaderOf)[]
+  approvers: readonly Author[]
   now: number
+}
+
+/** Names sent of those who may answer; the others are counted. */
+const MAX_APPROVERS = 3
+
+/** The owner, and the others who may answer what is pending in a chat. */
+export function approversOf(
+  { waiting }: Pick<SessionSummary, 'waiting'>,
+  ownerId: string,
+  shares: readonly Share[],
+  /** All users; may be empty where the only reader is the owner. */
+  users: readonly (Author & ReaderOf)[],
+  now: number,
+): Pick<LineParts, 'owner' | 'approvers'> {
+  const owner = authorOf(users.find(({ id }) => id === ownerId) ?? { id: ownerId, name: '' })
+  const giving = waiting === 0 ? [] : shares.filter(({ mayApprove }) => mayApprove)
+  if (giving.length === 0) return { owner, approvers: [] }
+  const others = users.filter((user) => user.id !== ownerId && accessBy(giving, user, now) !== undefined)
+  return { owner, approvers: others.map(authorOf) }
 }
 
 /** The line as this person's list has it; undefined: they do not see it now. */
 export function lineFor(
-  who: ReaderOf,
+  who: ReaderOf & Pick<Account, 'role'>,
   line: SessionSummary,
-  { ownerId, shares, mark, users, now }: LineParts,
+  { owner, shares, mark, approvers, now }: LineParts,
 ): SessionSummary | undefined {
   const marked = { ...line, ...marksOf(line, mark) }
-  if (who.id === ownerId) {
+  if (who.id === owner.id) {
     const isShared = shares.some(({ expiresAt }) => expiresAt === null || expiresAt > now)
     return isShared ? { ...marked, shared: true } : marked
   }
   const given = accessBy(shares, who, now)
   if (given === undefined) return undefined
   const { access } = given
-  const owner = authorOf(users.find(({ id }) => id === ownerId) ?? { id: ownerId, name: '' })
   const theirs = { ...marked, owner, access, ...(access === 'take_part' && { modeCeiling: given.mode }) }
   if (given.mayApprove) return { ...theirs, mayApprove: true }
-  const approvers = users
-    .filter((user) => user.id !== ownerId && accessBy(shares, user, now)?.mayApprove === true)
-    .map(authorOf)
-  // Pending approvals are for those who may answer.
-  return { ...theirs, waiting: 0, ...(approvers.length > 0 && { approvers }) }
+  // Pending approvals are for those who may answer. Guests have no directory of people.
+  const unanswerable = { ...theirs, waiting: 0 }
+  if (approvers.length === 0 || who.role === 'guest') return unanswerable
+  const moreApprovers = approvers.length - MAX_APPROVERS
+  const named = { ...unanswerable, approvers: approvers.slice(0, MAX_APPROVERS) }
+  return moreApprovers > 0 ? { ...named, moreApprovers } : named
 }
 
 function authorOf({ id, name }: Author): Author {

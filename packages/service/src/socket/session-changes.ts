@@ -10,7 +10,7 @@ import type { ReaderOf } from '@sandlot/storage/shares/shares'
 import type { AccountsStore } from '@sandlot/storage/accounts/store'
 import type { Logger } from '../log.ts'
 import type { Sockets } from './sockets.ts'
-import { type Sessions, lineFor } from '../chat/sessions.ts'
+import { type Sessions, approversOf, lineFor } from '../chat/sessions.ts'
 
 interface SessionChangesParts {
   sessions: Sessions
@@ -46,9 +46,10 @@ async function notifyReaders(
   const shares = await shareRows.of(sessionId)
   const users = people.every(({ id }) => id === userId) ? [] : await accounts.users.list()
   const now = Date.now()
+  const named = approversOf(summary, userId, shares, users, now)
   for (const who of people) {
     const mark = (await chats.marks(who.id, [sessionId])).get(sessionId)
-    const line = lineFor(who, summary, { ownerId: userId, shares, mark, users, now })
+    const line = lineFor(who, summary, { ...named, shares, mark, now })
     if (line !== undefined) sockets.sendTo(who.id, changed(line))
     else if (isAmong(who, sharedWith) || isAmong(who, unsharedFrom))
       sockets.sendTo(who.id, changed(goneOf(summary)))

@@ -109,8 +109,12 @@ export const sessionSummary = z.object({
   access: shareAccess.optional(),
   /** The reader may answer approvals of another's chat. */
   mayApprove: z.literal(true).optional(),
-  /** Others than the owner who may, for a reader who may not. */
+  /**
+   * Others than the owner who may, for a reader who may not, while an approval is pending: the
+   * first three, and the number of the rest.
+   */
   approvers: z.array(author).optional(),
+  moreApprovers: z.number().int().positive().optional(),
   /** The highest mode of the reader's messages in another's chat. */
   modeCeiling: mode.optional(),
   /** The reader's own chat is shared. */

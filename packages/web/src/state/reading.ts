@@ -15,6 +15,8 @@ export interface Reading {
   mayApprove: boolean
   /** Others than the owner who may, for a reader who may not. */
   approvers: readonly Author[]
+  /** The number of those whom `approvers` omits. */
+  moreApprovers: number
   /** The highest mode of what the reader sends; null: their own, which they choose. */
   modeCeiling: Mode | null
   /** Others see it or have written in it, so it is said who did what. */
@@ -31,6 +33,7 @@ const ALONE: Reading = {
   access: 'own',
   mayApprove: true,
   approvers: [],
+  moreApprovers: 0,
   modeCeiling: null,
   together: false,
   people: [],
@@ -65,6 +68,7 @@ function readingOf(
     access: owner === null ? 'own' : (summary?.access ?? 'watch'),
     mayApprove: owner === null || summary?.mayApprove === true,
     approvers: summary?.approvers ?? [],
+    moreApprovers: summary?.moreApprovers ?? 0,
     modeCeiling: summary?.modeCeiling ?? null,
     together: true,
     people: unique([{ id: me.id, name: me.name }, ...(owner === null ? [] : [owner]), ...others]),

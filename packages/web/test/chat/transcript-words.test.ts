@@ -41,12 +41,13 @@ test('a reader who may not answer reads everybody who may, and nothing of that i
     Author,
     Author,
   ]
-  const waiting = (approvers: readonly Author[], snapshot?: true) => {
+  const waiting = (approvers: readonly Author[], snapshot?: true, moreApprovers = 0) => {
     const reading: Reading = {
       owner: ada,
       access: 'watch',
       mayApprove: false,
       approvers,
+      moreApprovers,
       modeCeiling: null,
       together: true,
       people: [],
@@ -59,6 +60,7 @@ test('a reader who may not answer reads everybody who may, and nothing of that i
   expect(waiting([linus])).toBe('A Waiting for Ada or Linus')
   expect(waiting([linus, tim])).toBe('A Waiting for Ada, Linus or Tim')
   expect(waiting([linus, tim, linus, tim])).toBe('A Waiting for Ada, Linus, Tim or 2 others')
+  expect(waiting([linus, tim, linus], undefined, 4)).toBe('A Waiting for Ada, Linus, Tim or 5 others')
   expect(waiting([linus], true)).toBe('A Not answered when this snapshot was made')
 })
 

@@ -4,6 +4,7 @@
  */
 import { methods } from '@agentclientprotocol/sdk'
 import { EXT } from '@sandlot/shared/acp/meta'
+import type { Account } from '@sandlot/shared/account/api'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import type { WaitingApprovals } from '@sandlot/shared/chat/pending'
 import { forkResult, renameRequest } from '@sandlot/shared/chat/chat-api'
@@ -12,7 +13,6 @@ import { isDiffsId } from '@sandlot/shared/chat/file-changes'
 import { SandlotError } from '@sandlot/shared/base/errors'
 import type { SessionSummary } from '@sandlot/shared/chat/frames'
 import { toSessionSummary } from '@sandlot/storage/tables/rows'
-import type { ReaderOf } from '@sandlot/storage/shares/shares'
 import type { SessionRow } from '@sandlot/storage/tables/records'
 import { z } from 'zod'
 import { agentUserOf } from '../../auth/agent-user.ts'
@@ -20,7 +20,7 @@ import { answerApproval } from '../../chat/approvals.ts'
 import { InOrder } from '../../chat/in-order.ts'
 import { openExport } from '../../chat/prompt-export.ts'
 import { problemsOf } from '../../socket/frame.ts'
-import { lineFor, refuseOthers, refuseWatchers } from '../../chat/sessions.ts'
+import { approversOf, lineFor, refuseOthers, refuseWatchers } from '../../chat/sessions.ts'
 import type { Ctx, Parts } from '../context.ts'
 import type { Body, Handlers } from '../actions.ts'
 import { sendOutput } from './outputs.ts'
@@ -224,7 +224,7 @@ async function pendingIn(agent: Parts['agent'], sessionId: string, user: AgentUs
 /** The lines of these sessions in this person's list. */
 async function linesFor(
   { accounts, sessions }: Parts,
-  who: ReaderOf,
+  who: Account,
   rows: readonly SessionRow[],
 ): Promise<SessionSummary[]> {
   const ids = rows.map(({ id }) => id)
@@ -234,13 +234,9 @@ async function linesFor(
   const users = rows.some(({ userId }) => userId !== who.id) ? await accounts.users.list() : []
   const now = Date.now()
   return rows.flatMap((row) => {
-    const parts = {
-      ownerId: row.userId,
-      shares: shares.get(row.id) ?? [],
-      mark: marks.get(row.id),
-      users,
-      now,
-    }
-    return lineFor(who, toSessionSummary(row), parts) ?? []
+    const line = toSessionSummary(row)
+    const given = shares.get(row.id) ?? []
+    const named = approversOf(line, row.userId, given, users, now)
+    return lineFor(who, line, { ...named, shares: given, mark: marks.get(row.id), now }) ?? []
   })
 }

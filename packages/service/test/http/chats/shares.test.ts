@@ -139,7 +139,7 @@ describe('a share', () => {
     await ann.delete(`/api/sessions/plan/shares/${share.id}`)
   })
 
-  test('says who may approve to those who may not: people, members of teams, and nobody who has lost it', async () => {
+  test('says who may answer what is pending to those who may not: people, members of teams, and nobody who has lost it', async () => {
     const eve = await addUser(harness, ann, 'eve@example.org')
     const eveId = await idOf(eve)
     const team = (await (await ann.post('/api/teams', { name: 'Ops' })).json()) as { id: string }
@@ -153,12 +153,23 @@ describe('a share', () => {
     const { id: ofTeam } = share.parse(
       await (await put({ kind: 'team', targetId: team.id, mayApprove: true })).json(),
     )
+    expect(await approvers(bob)).toBeUndefined()
+    const asked = { toolCallId: 'c1', askedAt: 1, expiresAt: 2 }
+    await harness.agent.store.log.append('plan', [], { approvalAsked: asked })
     const names = async () => (await approvers(bob))?.map(({ name }) => name).toSorted()
     expect(await names()).toEqual(['Bob', 'Gus'])
     expect(await approvers(eve)).toBeUndefined()
     expect(await approvers(ann)).toBeUndefined()
     await ann.delete(`/api/sessions/plan/shares/${ofTeam}`)
     expect(await approvers(bob)).toEqual([{ id: eveId, name: 'Bob' }])
+    await put({ kind: 'person', targetId: id.guest })
+    expect(await approvers(guest)).toBeUndefined()
+    for (const name of ['a', 'b', 'c', 'd']) {
+      const targetId = await idOf(await addUser(harness, ann, `${name}@example.org`))
+      await put({ kind: 'person', targetId, mayApprove: true })
+    }
+    expect(await approvers(bob)).toHaveLength(3)
+    expect(await (await bob.get('/api/sessions/plan')).json()).toMatchObject({ moreApprovers: 2 })
   })
 
   test('that has expired gives nothing', async () => {

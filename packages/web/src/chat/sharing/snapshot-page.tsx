@@ -53,6 +53,7 @@ function Snapshot({ view: { title, owner, events, outputs, createdAt, expiresAt 
       access: 'watch',
       mayApprove: false,
       approvers: [],
+      moreApprovers: 0,
       modeCeiling: null,
       together: true,
       people: [owner],

@@ -8,7 +8,7 @@ const MOST_NAMED = 3
 
 /** In place of the buttons of who may not answer. As high as they are. */
 export function WaitingForApprovers() {
-  const { owner, approvers, snapshot } = useReading()
+  const { owner, approvers, moreApprovers, snapshot } = useReading()
   if (owner === null) return null
   return (
     <p
@@ -21,7 +21,7 @@ export function WaitingForApprovers() {
           'Not answered when this snapshot was made'
         ) : (
           <>
-            Waiting for <Revealed text={anyOf([owner, ...approvers])} />
+            Waiting for <Revealed text={anyOf([owner, ...approvers], moreApprovers)} />
           </>
         )}
       </span>
@@ -29,9 +29,9 @@ export function WaitingForApprovers() {
   )
 }
 
-function anyOf(people: readonly Author[]): string {
+function anyOf(people: readonly Author[], more: number): string {
   const names = people.map(({ name }) => name)
-  const others = names.length - MOST_NAMED
+  const others = names.length + more - MOST_NAMED
   const shown = others > 1 ? [...names.slice(0, MOST_NAMED), `${others} others`] : names
   return new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(shown)
 }
