@@ -26,6 +26,10 @@ test.each([
     latin('\x81\x01\xFF'),
     { encoding: 'utf-8', doubt: 'damaged' },
   ],
+  ['UTF-16 with half a pair', utf16('\uFEFFa\uD800b'), { encoding: 'utf-16le', doubt: 'damaged' }],
+  ['UTF-16 with half a character', latin('\xFE\xFF\0a\0'), { encoding: 'utf-16be', doubt: 'damaged' }],
+  ['bytes after a mark of UTF-16', latin('\xFF\xFE\x01\0\x02\0'), undefined],
+  ['UTF-8 with a late NUL', latin(`${'a'.repeat(9000)}\0b`), { encoding: 'utf-8' }],
   ['bytes', latin('a\0\0\x01'), undefined],
   ['UTF-32', latin('\xFF\xFE\0\0a\0\0\0'), undefined],
 ])('%s', (_, bytes, found) => {

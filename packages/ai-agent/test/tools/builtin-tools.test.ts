@@ -316,6 +316,24 @@ describe('edit_file', () => {
   })
 
   test.each([
+    ['half a pair', Buffer.from('\uFEFFone \uD800\n', 'utf16le')],
+    ['half a character', Buffer.concat([Buffer.from('\uFEFFone\n', 'utf16le'), Buffer.from([0x61])])],
+    ['binary data', Buffer.concat([Buffer.from('\uFEFFone\n', 'utf16le'), Buffer.alloc(64)])],
+  ])('UTF-16 with %s is not edited', async (_, bytes) => {
+    await put('a.txt', bytes)
+    expect((await edit('one', '1')).status).toBe('failed')
+    expect(Buffer.from(await sandbox.files.read('a.txt'))).toEqual(bytes)
+  })
+
+  test('a text with a late NUL is read and edited', async () => {
+    const rest = `${'x'.repeat(9000)}\0\n`
+    await put('a.txt', `one\n${rest}`)
+    expect((await batch.call('read_file', { path: 'a.txt' })).status).toBe('completed')
+    expect((await edit('one', '1')).status).toBe('completed')
+    expect(await content('a.txt')).toBe(`1\n${rest}`)
+  })
+
+  test.each([
     ['a\r\nb\r\nc\r\n', 'b', 'b1\nb2', 'a\r\nb1\r\nb2\r\nc\r\n'],
     ['a\r\nb\r\nc\r\n', 'a\r\nb', 'a\nd\r\nb', 'a\r\nd\r\nb\r\nc\r\n'],
     ['a\nb\nc\n', 'b', 'b1\r\nb2', 'a\nb1\nb2\nc\n'],

@@ -16,19 +16,26 @@ export interface DecodedText extends FoundEncoding {
 /** Control characters that no text has; those of terminals are in logs. */
 // oxlint-disable-next-line no-control-regex
 const CONTROLS = /[\x00-\x07\x0E-\x1A\x1C-\x1F\x7F]/
+/** Bytes that decide whether a file is text; a NUL after them is a character. */
+const HEAD_BYTES = 8192
 /** Least share of NULs among the characters of UTF-16 without a mark, and least bytes of one. */
 const MOSTLY_LATIN = 0.3
 const FEW_BYTES = 16
 
 /**
- * By a byte order mark, else strictly as UTF-8, else guessed. Undefined: the bytes are no text.
- * `cut`: they end in the middle of the file.
+ * Encoding by a byte order mark, else by the NULs of UTF-16, else strict UTF-8, else a guess.
+ * Undefined: the first bytes are no text. `cut`: `bytes` end in the middle of the file.
  */
 export function encodingOf(bytes: Uint8Array, cut = false): FoundEncoding | undefined {
-  const [first, second, third, fourth] = bytes
-  if (first === 0xff && second === 0xfe && !(third === 0 && fourth === 0)) return { encoding: 'utf-16le' }
-  if (first === 0xfe && second === 0xff) return { encoding: 'utf-16be' }
-  if (bytes.includes(0)) return cut || bytes.length % 2 === 0 ? withoutMark(bytes) : undefined
+  const head = bytes.subarray(0, HEAD_BYTES)
+  const isHeadCut = cut || head.length < bytes.length
+  const wide = markedUtf16(head) ?? unmarkedUtf16(head, isHeadCut)
+  if (wide !== undefined) {
+    if (CONTROLS.test(decoderOf(wide.encoding).decode(head, { stream: isHeadCut }))) return undefined
+    const isWhole = decoded(bytes, wide.encoding, cut) !== undefined
+    return isWhole ? wide : { encoding: wide.encoding, doubt: 'damaged' }
+  }
+  if (head.includes(0)) return undefined
   if (decoded(bytes, 'utf-8', cut) !== undefined) return { encoding: 'utf-8' }
   const lossy = new TextDecoder().decode(bytes)
   const lost = lossy.split('\uFFFD').length - 1
@@ -71,7 +78,7 @@ const WESTERN = new Map(Array.from(decoderOf('windows-1252').decode(ALL_BYTES), 
 
 /** A sentence about a file that is not simply UTF-8. */
 export function encodingNote({ encoding, doubt }: FoundEncoding): string | undefined {
-  if (doubt === 'damaged') return 'Some bytes are not UTF-8 and are shown as \uFFFD.'
+  if (doubt === 'damaged') return `Some bytes are not ${NAMES[encoding]} and are shown as \uFFFD.`
   if (doubt === 'guessed')
     return `The file is not UTF-8. It is shown as ${NAMES[encoding]}, which is a guess.`
   return encoding === 'utf-8' ? undefined : `The file is ${NAMES[encoding]}.`
@@ -90,16 +97,21 @@ export function isPlainText(bytes: Uint8Array, cut: boolean): boolean {
   return text !== undefined && !CONTROLS.test(text)
 }
 
+function markedUtf16([first, second, third, fourth]: Uint8Array): FoundEncoding | undefined {
+  const isUtf32 = third === 0 && fourth === 0
+  if (first === 0xff && second === 0xfe && !isUtf32) return { encoding: 'utf-16le' }
+  return first === 0xfe && second === 0xff ? { encoding: 'utf-16be' } : undefined
+}
+
 /** UTF-16 by the NULs of its Latin letters: all in high bytes, and many. */
-function withoutMark(bytes: Uint8Array): FoundEncoding | undefined {
+function unmarkedUtf16(head: Uint8Array, cut: boolean): FoundEncoding | undefined {
   const nuls: [number, number] = [0, 0]
-  for (const [at, byte] of bytes.entries()) if (byte === 0) nuls[at % 2 === 0 ? 0 : 1]++
+  for (const [at, byte] of head.entries()) if (byte === 0) nuls[at % 2 === 0 ? 0 : 1]++
   const [even, odd] = nuls
-  if (bytes.length < FEW_BYTES || (even > 0 && odd > 0) || even + odd < (bytes.length / 2) * MOSTLY_LATIN)
+  if (head.length < FEW_BYTES || (even > 0 && odd > 0) || even + odd < (head.length / 2) * MOSTLY_LATIN)
     return undefined
   const encoding = odd > 0 ? 'utf-16le' : 'utf-16be'
-  const text = decoded(bytes, encoding, true)
-  return text === undefined || CONTROLS.test(text) ? undefined : { encoding, doubt: 'guessed' }
+  return decoded(head, encoding, cut) === undefined ? undefined : { encoding, doubt: 'guessed' }
 }
 
 function decoded(bytes: Uint8Array, encoding: TextEncoding, cut: boolean): string | undefined {
