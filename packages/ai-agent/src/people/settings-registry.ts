@@ -2,6 +2,7 @@
  * Administrators' settings for teams and people, in memory: looked up for every prompt and call. A
  * change is stored first and holds from the next prompt on.
  */
+import type { TeamSeeds } from '@sandlot/shared/acp/meta'
 import { SerialQueue } from '@sandlot/shared/async/serial-queue'
 import { SandlotError, messageOf } from '@sandlot/shared/base/errors'
 import type { Mode } from '@sandlot/shared/chat/mode'
@@ -75,14 +76,6 @@ interface SettingsRegistryParts {
 export interface SettingsSeeds {
   rows: readonly Omit<SettingsRecord, 'revision'>[]
   sections: readonly string[]
-}
-
-/** A team of the configuration file that the accounts have not adopted yet. */
-interface TeamSeed {
-  id: string
-  name: string
-  /** Ids and addresses. */
-  members: readonly string[]
 }
 
 interface Computed {
@@ -237,9 +230,9 @@ export class SettingsRegistry implements PersonalSettings {
   }
 
   /** Teams of the configuration file whose members the accounts do not know yet. */
-  teamSeeds(): TeamSeed[] {
+  teamSeeds(): TeamSeeds['teams'] {
     return this.all.flatMap(({ subject, name = subject.id, members }) =>
-      members === undefined ? [] : [{ id: subject.id, name, members }],
+      members === undefined ? [] : [{ id: subject.id, name, members: [...members] }],
     )
   }
 

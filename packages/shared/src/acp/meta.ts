@@ -252,6 +252,7 @@ export const teamSeedsResult = z.object({
   /** `members`: ids and addresses. */
   teams: z.array(z.object({ id: z.string(), name: z.string(), members: idList })),
 })
+export type TeamSeeds = z.infer<typeof teamSeedsResult>
 export const settingsParams = z.object({
   user: agentUser,
   ask: z.discriminatedUnion('do', [
