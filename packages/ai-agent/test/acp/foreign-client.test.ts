@@ -155,6 +155,12 @@ describe('for a client that is not ours', () => {
     expect(translate([started, end])).toHaveLength(1)
   })
 
+  test('an end by a wrong setting comes with the advice for administrators', () => {
+    const about = { cause: 'auth', setIn: 'configuration', text: 'No key.' } as const
+    const end = { type: 'prompt_ended', stopReason: 'end_turn', reason: 'error', ...about } as const
+    expect(shown(translate([makeSandlotEvent(end, {}, 1)]))).toMatch(/^No key\. Set OPENAI_API_KEY/)
+  })
+
   test('nothing of ours is on the wire', () => {
     const events = [user('m'), say('x', 0), say('x'), call('execute'), output(0, 'a', 1_000), outcome('a')]
     for (const options of [PLAIN, TERMINAL]) {

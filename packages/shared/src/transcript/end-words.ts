@@ -61,7 +61,10 @@ const CHECK_TOOL_CALLING =
   'Check the tool calling of the model’s server (vLLM: --enable-auto-tool-choice with the --tool-call-parser of this model; llama.cpp: --jinja; LM Studio and Ollama: a template with tools).'
 
 /** The reader's next step, where a setting may have caused the error. */
-export function endAdvice({ cause, setIn }: EndEntry, isAdmin: boolean): string | undefined {
+export function endAdvice(
+  { cause, setIn }: Pick<EndEntry, 'cause' | 'setIn'>,
+  isAdmin: boolean,
+): string | undefined {
   const isToolCalling = cause === 'malformed_tool_call' || cause === 'tool_use_failed'
   if (setIn === undefined && !isToolCalling) return undefined
   if (!isAdmin) return 'Ask your administrator to check the model’s settings.'

@@ -14,6 +14,7 @@ import {
   textOf,
 } from '@sandlot/shared/chat/events'
 import { type NoteEvent, noteWords } from '@sandlot/shared/transcript/cause-words'
+import { endAdvice } from '@sandlot/shared/transcript/end-words'
 
 /**
  * A message of the agent to a client's user: a `notice` where the client shows them, else a text.
@@ -173,7 +174,9 @@ function sandlotEvent(
     return { state: { ...state, messages }, updates: shown === 0 || isThought ? [] : [textUpdate(note)] }
   }
   if (happened?.type === 'prompt_ended' && happened.text !== undefined) {
-    return { state, updates: [textUpdate(happened.text)] }
+    // The user of an editor is the administrator.
+    const text = [happened.text, endAdvice(happened, true)].filter(Boolean).join(' ')
+    return { state, updates: [textUpdate(text)] }
   }
   return { state, updates: [] }
 }
