@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { BlockList } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
-import { ConfigError, originUrl, readConfig, settingRows, settingSchema } from '@sandlot/shared/config'
+import { ConfigError, originOf, readConfig, settingRows, settingSchema } from '@sandlot/shared/config'
 import { settingNames } from '@sandlot/shared/config/settings'
 import type { Environment } from '@sandlot/shared/config'
 import { readKeysFolder } from '@sandlot/shared/node/secret-file'
@@ -76,7 +76,7 @@ const list = z
 
 /** Values with a form of their own, beyond what a row of the settings says. */
 const variables = settingSchema('service').extend({
-  SANDLOT_ALLOWED_ORIGINS: list.pipe(z.array(originUrl)),
+  SANDLOT_ALLOWED_ORIGINS: list.pipe(z.array(originOf)),
   SANDLOT_TRUSTED_PROXIES: trustedProxyNames,
   SANDLOT_OIDC: z
     .string()

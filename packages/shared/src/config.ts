@@ -32,9 +32,17 @@ export function wholeNumber(min: number, max: number): z.ZodType<number, string>
     .pipe(z.number().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`))
 }
 
+const siteUrl = z.url({
+  protocol: /^https?$/,
+  error: 'must be an address like https://chat.example.org',
+  abort: true,
+})
+
+/** The origin of an address, whatever follows the host and the port. */
+export const originOf = siteUrl.transform((text) => new URL(text).origin)
+
 /** The address of a site: no path, and no user, question mark or hash. Read as its origin. */
-export const originUrl = z
-  .url({ protocol: /^https?$/, error: 'must be an address like https://chat.example.org', abort: true })
+const originUrl = siteUrl
   .refine((text) => {
     const { origin, href } = new URL(text)
     return href === `${origin}/`
