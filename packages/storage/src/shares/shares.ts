@@ -60,7 +60,7 @@ export interface ShareReads {
   /** The same for several chats, by their ids; chats without shares are missing. */
   ofAll(sessionIds: readonly string[]): Promise<ReadonlyMap<string, Share[]>>
   snapshotsOf(sessionId: string): Promise<Snapshot[]>
-  /** By the secret of its link, including expired ones. `title`: of the chat when it was made. */
+  /** By the secret of its link, including expired ones. `title`: of the chat when it was made, empty if it had none. */
   snapshot(id: string): Promise<(Snapshot & { title: string | null }) | undefined>
 }
 
@@ -223,7 +223,11 @@ async function addSnapshot(
         id,
         session_id: sessionId,
         up_to: upTo,
-        title: query.selectFrom('sessions').select('title').where('id', '=', sessionId),
+        // No title at this time is an empty text; null is of a version that stored none.
+        title: query
+          .selectFrom('sessions')
+          .select((of) => of.fn.coalesce('title', of.val('')).as('title'))
+          .where('id', '=', sessionId),
         outputs: outputs ? 1 : 0,
         created_at: createdAt,
         created_by: by,

@@ -48,7 +48,7 @@ export function snapshotsHandlers(parts: Parts) {
       const seq = last === undefined ? after : (seqOf(last) ?? after)
       const { upTo, outputs, createdAt, expiresAt } = snapshot
       return c.json({
-        title: snapshot.title ?? row.title,
+        title: (snapshot.title ?? row.title) || null,
         owner: (await authorsOf(accounts)).get(row.userId) ?? { id: row.userId, name: '' },
         upTo,
         outputs,

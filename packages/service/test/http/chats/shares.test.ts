@@ -255,6 +255,12 @@ describe('a snapshot', () => {
     await harness.agent.store.log.append('plan', [LOG[2] as SessionEvent], { title: 'Layoffs in May' })
     expect(await view(bob, link)).toMatchObject({ title: 'The plan' })
     expect(await view(bob, await made({}))).toMatchObject({ title: 'Layoffs in May' })
+    const { store } = harness.agent
+    await store.sessions.create({ id: 'new', userId: id.ann, cwd: '/workspace', mode: 'yolo', at: 1 })
+    const untitled = { id: 'u', sessionId: 'new', upTo: 1, outputs: false, createdAt: 1, expiresAt: null }
+    await store.shares.addSnapshot(untitled, id.ann)
+    await store.log.append('new', [LOG[2] as SessionEvent], { title: 'Layoffs in May' })
+    expect(await view(bob, 'u')).toMatchObject({ title: null })
   })
 
   test('with outputs has those of calls that had ended, at its own address', async () => {
