@@ -104,8 +104,8 @@ function writeTools(all: readonly Tool[], write: Writer): void {
     shown.map(({ tool, truncationRate }) => [{ tool }, truncationRate]),
   )
   sums('sandlot_tool_output_bytes_total', ({ outputBytes }) => outputBytes)
-  sums('sandlot_tool_wait_seconds_total', ({ meanWaitMs, count }) => (meanWaitMs * count) / 1_000)
-  sums('sandlot_tool_cached_total', ({ cacheRate, count }) => Math.round(cacheRate * count))
+  sums('sandlot_tool_wait_seconds_total', ({ waitMs }) => waitMs / 1_000)
+  sums('sandlot_tool_cached_total', ({ cached }) => cached)
   sums('sandlot_tool_retries_total', ({ retries }) => retries)
   write.histogram(
     'sandlot_tool_output_size_bytes',

@@ -25,12 +25,13 @@ export interface ToolStats {
   meanMs: number
   p50Ms: number
   p95Ms: number
-  meanWaitMs: number
+  /** Milliseconds of all calls together. */
+  waitMs: number
   truncationRate: number
   /** Bytes of all calls together. */
   outputBytes: number
-  /** Share of the calls that were answered from the cache. */
-  cacheRate: number
+  /** Calls that were answered from the cache. */
+  cached: number
   /** Tries beyond the first, of all calls. */
   retries: number
   /** Calls by outcome. */
@@ -120,10 +121,10 @@ function statsOf(series: Series): ToolStats {
     meanMs: mean,
     p50Ms: p50,
     p95Ms: p95,
-    meanWaitMs: per(series.waitMs),
+    waitMs: series.waitMs,
     truncationRate: per(series.truncated),
     outputBytes: series.bytes,
-    cacheRate: per(series.cached),
+    cached: series.cached,
     retries: series.retries,
     outcomes: { ...series.outcomes },
     sizes: series.sizes.counts(),

@@ -123,7 +123,7 @@ describe('approve before rate limit and cache', () => {
     expect(reasonOf(await batch.call('t', {}, 'a'))).toBe('completed')
     batch.rules = [{ id: 'r', effect: 'deny', match: { tool: 't' }, origin: 'user', createdAt: 0 }]
     expect(reasonOf(await batch.call('t', {}, 'b'))).toBe('denied')
-    expect(batch.metrics.getStats('t')).toMatchObject({ count: 2, cacheRate: 0 })
+    expect(batch.metrics.getStats('t')).toMatchObject({ count: 2, cached: 0 })
   })
 
   test('a write that is denied drops nothing of what is known', async () => {

