@@ -96,12 +96,17 @@ async function askAgent(parts: ActionParts, c: Ctx, action: Action, agent: ToAge
   if (checked?.success === false)
     throw new SandlotError('bad_request', `The address does not fit: ${problemsOf(checked.error)}`)
   const body = await bodyOf(c, action)
-  const given = { ...(agent.body === undefined ? body : { [agent.body]: body }), ...named }
-  const user = agentUserOf(c.var.caller)
-  const { method, fields } = agent
+  const { method, fields, session } = agent
+  const { id, ...others } = named
+  const given = {
+    ...(agent.body === undefined ? body : { [agent.body]: body }),
+    ...(session === true ? others : named),
+    ...fields,
+  }
+  const about = { ...(session === true ? { sessionId: id } : {}), user: agentUserOf(c.var.caller) }
   const answer = await parts.agent.request(
     method,
-    fields.do === undefined ? { ...given, ...fields, user } : { ask: { ...given, ...fields }, user },
+    fields.do === undefined ? { ...given, ...about } : { ask: given, ...about },
   )
   if (response === undefined || response === 'bytes') return c.body(null, 204)
   return c.json(response.parse(answer), status)

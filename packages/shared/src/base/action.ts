@@ -9,6 +9,8 @@ export interface ToAgent {
   fields: { readonly do?: string; readonly of?: string }
   /** The field for the body. Absent: the fields of the body are next to the constant ones. */
   body?: string
+  /** The path's `id` is that of a session: the field `sessionId` next to `user`. */
+  session?: true
 }
 
 interface Callers {

@@ -21,6 +21,9 @@ import { newComment, newShare, newSnapshot, share, shareList, snapshot, snapshot
 const commented = newComment.pick({ commentId: true })
 const files = rowsFor({ scope: 'files' })
 const projects = acts('projects')
+const inSession = <const Name extends string>(name: Name) =>
+  ({ method: `_sandlot/${name}`, fields: {}, session: true }) as const
+const snapshots = { ...inSession('snapshots'), fields: { do: 'list' } } as const
 const marking = { method: '_sandlot/mark_chats', fields: {}, body: 'marks' } as const
 
 export const chatActions = {
@@ -28,16 +31,20 @@ export const chatActions = {
   listChats: read('GET /api/sessions', { response: sessionList }),
   markChats: chat('PUT /api/sessions/marks', { request: chatMarks, agent: marking }),
   getChat: read('GET /api/sessions/:id', { response: sessionSummary }),
-  renameChat: chat('PATCH /api/sessions/:id', { request: renameRequest }),
+  renameChat: chat('PATCH /api/sessions/:id', { request: renameRequest, agent: inSession('rename') }),
   deleteChat: chat('DELETE /api/sessions/:id'),
   forkChat: chat('POST /api/sessions/:id/fork', {
     request: forkRequest,
     response: forkResult,
     status: 201,
     guests: GUEST_ERRORS.chats,
+    agent: inSession('fork'),
   }),
   cancelPrompt: chat('POST /api/sessions/:id/cancel'),
-  listApprovals: read('GET /api/sessions/:id/approvals', { response: pendingApprovalList }),
+  listApprovals: read('GET /api/sessions/:id/approvals', {
+    response: pendingApprovalList,
+    agent: inSession('approvals'),
+  }),
   answerApproval: chat('POST /api/sessions/:id/approvals/:callId', { request: approvalAnswer }),
   listWaiting: read('GET /api/approvals', { response: waitingApprovals }),
   exportPrompt: read('GET /api/sessions/:id/prompts/:promptId/export', { response: 'bytes' }),
@@ -47,7 +54,10 @@ export const chatActions = {
   listShares: read('GET /api/sessions/:id/shares', { response: shareList }),
   putShare: cookie('POST /api/sessions/:id/shares', { request: newShare, response: share, status: 201 }),
   removeShare: chat('DELETE /api/sessions/:id/shares/:shareId'),
-  listSnapshots: read('GET /api/sessions/:id/snapshots', { response: snapshotList }),
+  listSnapshots: read('GET /api/sessions/:id/snapshots', {
+    response: snapshotList,
+    agent: snapshots,
+  }),
   makeSnapshot: cookie('POST /api/sessions/:id/snapshots', {
     request: newSnapshot,
     response: snapshot,

@@ -7,7 +7,7 @@ import { EXT } from '@sandlot/shared/acp/meta'
 import type { Account } from '@sandlot/shared/account/api'
 import type { AgentUser } from '@sandlot/shared/account/agent-user'
 import type { WaitingApprovals } from '@sandlot/shared/chat/pending'
-import { forkResult, renameRequest } from '@sandlot/shared/chat/chat-api'
+import { renameRequest } from '@sandlot/shared/chat/chat-api'
 import { pendingApprovalList } from '@sandlot/shared/chat/pending-approvals'
 import { isDiffsId } from '@sandlot/shared/chat/file-changes'
 import { SandlotError } from '@sandlot/shared/base/errors'
@@ -48,10 +48,7 @@ export function sessionsHandlers(parts: Parts) {
   return {
     listChats: (c) => listChats(parts, c),
     getChat: (c) => getChat(parts, c, c.req.param('id')),
-    renameChat: (c, body) => renameChat(parts, c, c.req.param('id'), body),
-    forkChat: (c, body) => forkChat(parts, c, c.req.param('id'), body),
     cancelPrompt: (c) => cancelPrompt(parts, c, c.req.param('id')),
-    listApprovals: (c) => listApprovals(parts, c, c.req.param('id')),
     answerApproval: (c, body) => answerCall(parts, c, c.req.param(), body),
     exportPrompt: (c) => exportPrompt(parts, exportsInOrder, c, c.req.param('id'), c.req.param('promptId')),
     deleteChat: (c) => deleteChat(parts, c, c.req.param('id')),
@@ -86,32 +83,6 @@ async function getChat(parts: Parts, c: Ctx, id: string): Promise<Response> {
   return c.json(line)
 }
 
-async function renameChat(
-  { agent, sessions }: Parts,
-  c: Ctx,
-  sessionId: string,
-  body: Body<'renameChat'>,
-): Promise<Response> {
-  const { title } = await body()
-  const user = agentUserOf(c.var.caller)
-  await sessions.get(c.var.caller.account, sessionId)
-  await agent.request(EXT.rename, { sessionId, title, user })
-  return c.body(null, 204)
-}
-
-async function forkChat(
-  { agent, sessions }: Parts,
-  c: Ctx,
-  sessionId: string,
-  body: Body<'forkChat'>,
-): Promise<Response> {
-  const asked = await body()
-  const user = agentUserOf(c.var.caller)
-  await sessions.get(c.var.caller.account, sessionId)
-  const made = await agent.request(EXT.fork, { ...asked, sessionId, user })
-  return c.json(forkResult.parse(made), 201)
-}
-
 async function cancelPrompt({ agent, sessions }: Parts, c: Ctx, sessionId: string): Promise<Response> {
   const user = agentUserOf(c.var.caller)
   const { access } = await sessions.get(c.var.caller.account, sessionId)
@@ -122,13 +93,6 @@ async function cancelPrompt({ agent, sessions }: Parts, c: Ctx, sessionId: strin
     _meta: { sandlot: { user } },
   })
   return c.body(null, 204)
-}
-
-async function listApprovals({ agent, sessions }: Parts, c: Ctx, sessionId: string): Promise<Response> {
-  const user = agentUserOf(c.var.caller)
-  await sessions.get(c.var.caller.account, sessionId)
-  const pending = await agent.request(EXT.approvals, { sessionId, user })
-  return c.json(pendingApprovalList.parse(pending))
 }
 
 async function answerCall(

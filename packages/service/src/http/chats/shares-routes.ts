@@ -43,7 +43,6 @@ export function sharesHandlers(parts: Parts) {
       await askShares(c, { do: 'remove', id: c.req.param('shareId') })
       return c.body(null, 204)
     },
-    listSnapshots: async (c) => c.json(await askSnapshots(c, { do: 'list' })),
     makeSnapshot: async (c, body) => {
       const snapshot = await body()
       const { snapshots } = await askSnapshots(c, { do: 'make', snapshot })
