@@ -103,7 +103,7 @@ function writeTools(all: readonly Tool[], write: Writer): void {
     'sandlot_tool_truncated_ratio',
     shown.map(({ tool, truncationRate }) => [{ tool }, truncationRate]),
   )
-  sums('sandlot_tool_output_bytes_total', ({ outputBytes }) => outputBytes)
+  sums('sandlot_tool_output_bytes_total', ({ sizes }) => sizes.sum)
   sums('sandlot_tool_wait_seconds_total', ({ waitMs }) => waitMs / 1_000)
   sums('sandlot_tool_cached_total', ({ cached }) => cached)
   sums('sandlot_tool_retries_total', ({ retries }) => retries)

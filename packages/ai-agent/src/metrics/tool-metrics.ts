@@ -28,8 +28,6 @@ export interface ToolStats {
   /** Milliseconds of all calls together. */
   waitMs: number
   truncationRate: number
-  /** Bytes of all calls together. */
-  outputBytes: number
   /** Calls that were answered from the cache. */
   cached: number
   /** Tries beyond the first, of all calls. */
@@ -57,7 +55,6 @@ interface Series {
   runMs: Histogram
   waitMs: number
   truncated: number
-  bytes: number
   cached: number
   retries: number
   sizes: Buckets
@@ -89,7 +86,6 @@ function emptySeries(): Series {
     runMs: new Histogram(),
     waitMs: 0,
     truncated: 0,
-    bytes: 0,
     cached: 0,
     retries: 0,
     sizes: new Buckets(POWERS_OF_FOUR),
@@ -102,7 +98,6 @@ function add(series: Series, call: CallRecord): void {
   series.runMs.add(call.runMs)
   series.waitMs += call.waitMs
   if (call.truncated) series.truncated++
-  series.bytes += call.bytes
   if (call.cached) series.cached++
   series.retries += call.retries
   if (call.bytes > 0) series.sizes.add(call.bytes)
@@ -123,7 +118,6 @@ function statsOf(series: Series): ToolStats {
     p95Ms: p95,
     waitMs: series.waitMs,
     truncationRate: per(series.truncated),
-    outputBytes: series.bytes,
     cached: series.cached,
     retries: series.retries,
     outcomes: { ...series.outcomes },

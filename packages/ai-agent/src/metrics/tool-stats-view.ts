@@ -16,7 +16,7 @@ export function toolStatsView({ metrics, builtin, since }: ToolsToList): ToolSta
   return {
     since,
     tools: ids.map((id): ToolLine => {
-      const { count, successRate, p50Ms, p95Ms, truncationRate, outputBytes } = metrics.getStats(id)
+      const { count, successRate, p50Ms, p95Ms, truncationRate, sizes } = metrics.getStats(id)
       return {
         id,
         source: id.includes('::') ? id.slice(0, id.indexOf('::')) : 'built-in',
@@ -26,7 +26,7 @@ export function toolStatsView({ metrics, builtin, since }: ToolsToList): ToolSta
         p50Ms,
         p95Ms,
         truncationRate,
-        outputBytes,
+        outputBytes: sizes.sum,
       }
     }),
   }

@@ -15,7 +15,6 @@ const tool = (name: string, count = 1): AgentMetricsReport['tools'][number] => (
   p95Ms: 900,
   waitMs: 250 * count,
   truncationRate: 0.25,
-  outputBytes: 4_096,
   cached: count / 2,
   retries: 2,
   outcomes: { completed: count - 1, timeout: 1 },

@@ -60,7 +60,10 @@ export interface ShareReads {
   /** The same for several chats, by their ids; chats without shares are missing. */
   ofAll(sessionIds: readonly string[]): Promise<ReadonlyMap<string, Share[]>>
   snapshotsOf(sessionId: string): Promise<Snapshot[]>
-  /** By the secret of its link, including expired ones. `title`: of the chat when it was made, empty if it had none. */
+  /**
+   * Finds one by the secret of its link, including expired ones. `title`: that of the chat when it
+   * was made, empty if it had none.
+   */
   snapshot(id: string): Promise<(Snapshot & { title: string | null }) | undefined>
 }
 

@@ -169,7 +169,6 @@ describe('metrics', () => {
       truncationRate: 0,
       cached: 0,
       retries: 0,
-      outputBytes: 0,
       outcomes: {},
     })
     expect(metrics.getStats('never').count).toBe(0)
@@ -195,7 +194,6 @@ describe('metrics', () => {
       truncationRate: 0.1,
       cached: 0,
       retries: 0,
-      outputBytes: 0,
       outcomes: { completed: 75, timeout: 25 },
     })
     for (let index = 0; index < 5000; index++)
