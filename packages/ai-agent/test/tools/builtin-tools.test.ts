@@ -325,6 +325,25 @@ describe('edit_file', () => {
     expect(Buffer.from(await sandbox.files.read('a.txt'))).toEqual(bytes)
   })
 
+  test('a file whose encoding is a guess is not written over', async () => {
+    const bytes = Buffer.from([0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2, 0x0a])
+    for (const tail of [0, 600_000]) {
+      const file = Buffer.concat([bytes, Buffer.alloc(tail, 0x61)])
+      await put('a.txt', file)
+      const outcome = await batch.call('write_file', { path: 'a.txt', content: 'Ïðèâåò 2\n' })
+      expect(text(outcome)).toContain('its encoding is a guess')
+      expect(Buffer.from(await sandbox.files.read('a.txt'))).toEqual(file)
+    }
+  })
+
+  test('a write over UTF-16 reports the change of encoding', async () => {
+    await put('a.txt', Buffer.from('\uFEFFone\n', 'utf16le'))
+    expect(text(await batch.call('write_file', { path: 'a.txt', content: 'two\n' }))).toBe(
+      'Wrote 4 bytes to /workspace/a.txt. It was utf-16le before and is UTF-8 now.',
+    )
+    expect(await content('a.txt')).toBe('two\n')
+  })
+
   test('a text with a late NUL is read and edited', async () => {
     const rest = `${'x'.repeat(9000)}\0\n`
     await put('a.txt', `one\n${rest}`)

@@ -1,4 +1,5 @@
 import type { SandboxFiles } from '@sandlot/sandbox/files'
+import { type DecodedText, decodeText } from '@sandlot/shared/workspace/text-encoding'
 import { z } from 'zod'
 import { FILE_ALIASES, withAliases } from '../argument-aliases.ts'
 import { ToolError } from '../tool-error.ts'
@@ -7,7 +8,7 @@ import { diffContent } from '../file-diff.ts'
 import { contentHash, contentHashSchema } from '../known-files.ts'
 import { pathArg, saidPath } from '../quoted-path.ts'
 import { WORKSPACE, openWorkspace, pathLocations, shownPath } from '../workspace-path.ts'
-import { decodeExactly, statIfExists } from '../workspace-files.ts'
+import { binaryKind, statIfExists } from '../workspace-files.ts'
 
 const input = z.strictObject({
   path: z
@@ -44,34 +45,45 @@ export const writeFile = defineTool({
     if (path === '') throw new ToolError('invalid_arguments', `${WORKSPACE} is a directory.`)
     const bytes = Buffer.from(args.content.toWellFormed())
     const old = await oldContent(files, path)
+    if (old.decoded?.doubt === 'guessed')
+      throw new ToolError(
+        'tool_error',
+        `${saidPath(path)} is not UTF-8 and its encoding is a guess, so text that was read from it may be wrong. Convert it to UTF-8 first, for example with iconv, or delete it.`,
+      )
     if (old.existed && !old.readable && args.content.includes('\uFFFD'))
       throw new ToolError(
         'tool_error',
         `${saidPath(path)} has bytes that are no UTF-8, which reading shows as \uFFFD. Writing that would lose them: change the file with run_shell_command.`,
       )
+    const before = old.decoded?.encoding ?? 'utf-8'
+    const converted = before === 'utf-8' ? '' : `. It was ${before} before and is UTF-8 now.`
     // No `attempt`: a write that a restart interrupted is simply made again, with the same result.
     yield { type: 'started' }
     ctx.signal.throwIfAborted()
     await files.write(path, bytes)
     return {
       status: 'completed',
-      forModel: `Wrote ${bytes.length} bytes to ${saidPath(path)}`,
+      forModel: `Wrote ${bytes.length} bytes to ${saidPath(path)}${converted}`,
       data: {
         path: shownPath(path),
         bytes: bytes.length,
         created: !old.existed,
         hash: contentHash(bytes),
       },
-      ...(old.readable ? { content: diffContent(path, old.text, args.content) } : {}),
+      ...(old.readable ? { content: diffContent(path, old.decoded?.text, args.content) } : {}),
     }
   },
 })
 
-/** The file's previous content, when it can be shown as text. */
-async function oldContent(
-  files: SandboxFiles,
-  path: string,
-): Promise<{ existed: boolean; readable: boolean; text?: string }> {
+interface OldContent {
+  existed: boolean
+  /** All of it can be shown as text. */
+  readable: boolean
+  /** Text of the first `MAX_OLD_BYTES`. */
+  decoded?: DecodedText | undefined
+}
+
+async function oldContent(files: SandboxFiles, path: string): Promise<OldContent> {
   const stat = await statIfExists(files, path)
   if (stat === undefined) return { existed: false, readable: true }
   if (stat.kind !== 'file') {
@@ -80,8 +92,9 @@ async function oldContent(
       `${saidPath(path)} is ${stat.kind === 'directory' ? 'a directory' : 'not a regular file'}.`,
     )
   }
-  if (stat.size > MAX_OLD_BYTES) return { existed: true, readable: false }
-  const bytes = await files.read(path)
-  const text = decodeExactly(bytes)?.text
-  return text === undefined ? { existed: true, readable: false } : { existed: true, readable: true, text }
+  const bytes = await files.read(path, { length: MAX_OLD_BYTES })
+  const isCut = stat.size > MAX_OLD_BYTES
+  const decoded = binaryKind(bytes) === undefined ? decodeText(bytes, isCut) : undefined
+  const readable = decoded !== undefined && decoded.doubt !== 'damaged' && !isCut
+  return { existed: true, readable, decoded }
 }
