@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Environment } from '@sandlot/shared/config'
 import type { Context } from '../context.ts'
+import { StepError } from '../steps.ts'
 
 /** Folders of system programs that a PATH may lack. */
 const SYSTEM = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin', '/snap/bin']
@@ -24,6 +25,7 @@ function isExecutable(path: string): boolean {
 /**
  * Arguments of node that run a program of a package: from its build, or from its sources where
  * there is none. `path`: below the folder of either, without an extension.
+ * @throws StepError where there is neither a build nor the dependencies of the sources.
  */
 export function programArguments(
   { root }: Pick<Context['config'], 'root'>,
@@ -32,5 +34,8 @@ export function programArguments(
 ): string[] {
   const folder = join(root, 'packages', name)
   const built = join(folder, 'dist', `${path}.js`)
-  return existsSync(built) ? [built] : ['--conditions=sandlot-source', join(folder, 'src', `${path}.ts`)]
+  if (existsSync(built)) return [built]
+  if (existsSync(join(folder, 'node_modules')))
+    return ['--conditions=sandlot-source', join(folder, 'src', `${path}.ts`)]
+  throw new StepError('Sandlot has not been built yet.', 'Run ./sandlot up once; it builds Sandlot.')
 }

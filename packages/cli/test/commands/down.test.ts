@@ -41,6 +41,7 @@ function agent(program: string, living: readonly string[] = [], [sub, ext] = ['d
     mkdirSync(join(folder, path, '..'), { recursive: true })
     writeFileSync(join(folder, path), text)
   }
+  mkdirSync(join(folder, 'packages/ai-agent/node_modules'), { recursive: true })
 }
 
 const NOT_ASKED = expect.stringMatching(/^! Couldn’t check the engine .*DOCKER_CERT_PATH: there is no folder/)
