@@ -1,7 +1,7 @@
 /** Actions of the service's HTTP API by their names, typed by their rows in `shared/actions.ts`. */
 import type { ActionName, Actions } from '@sandlot/shared/actions'
 import type { z } from 'zod'
-import { ApiError, errorOf, readJson } from './http.ts'
+import { ApiError, errorOf, jsonOf } from './http.ts'
 import { ROUTES } from './routes.ts'
 
 type ParamOf<Route> = Route extends `${string}:${infer Name}/${infer Rest}`
@@ -67,8 +67,10 @@ export async function call(name: ActionName, options: Sent = {}): Promise<unknow
     })
   }
   if (response.status === 204) return undefined
-  const json = await readJson(response)
-  if (!response.ok || json === undefined) throw errorOf(response.status, json)
+  const text = await response.text()
+  const json = jsonOf(text)
+  // Our service sends a body with everything but 204: something in between has dropped it.
+  if (!response.ok || json === undefined || text === '') throw errorOf(response.status, json)
   return json
 }
 

@@ -54,6 +54,11 @@ test('fields of a later version stay, and break nothing', async () => {
   expect(await call('getSetup')).toEqual({ needed: true, later: 1 })
 })
 
+test('an answer without the body that belongs to it is an error', async () => {
+  answering(200, '')
+  await expect(call('getMe')).rejects.toMatchObject({ name: 'ApiError', code: 'unexpected' })
+})
+
 test('a refusal is an error with its code, its message and the current state', async () => {
   answering(409, '{"code":"conflict","message":"Changed.","requestId":"r","current":{"name":"x"}}')
   const conflict = call('renameTeam', { params: { id: 't' }, body: { name: 'a', was: 'b' } })
