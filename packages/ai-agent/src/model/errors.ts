@@ -264,19 +264,20 @@ const PRIVATE_HOSTS = [
   // One label is a host only with a scheme or a port.
   String.raw`(?<=https?:\/\/)[\w-]+(?![\w-]|\.\w)`,
   String.raw`[a-z][a-z\d-]*(?=:\d{4,5}(?![\w.]*\w))`,
-]
-const PRIVATE_ADDRESS = addressPattern(PRIVATE_HOSTS.join('|'))
-
-/** Matches the hosts with their scheme, port and path, if any. */
-function addressPattern(hosts: string): RegExp {
-  return new RegExp(String.raw`(?:https?:\/\/)?(?<![\w.-])(?:${hosts})(?::\d+)?(?:\/[^\s"'<>)]*)?`, 'gi')
-}
+].join('|')
+/** Matches them with their scheme, port and path, if any. */
+const PRIVATE_ADDRESS = new RegExp(
+  String.raw`(?:https?:\/\/)?(?<![\w.-])(?:${PRIVATE_HOSTS})(?::\d+)?(?:\/[^\s"'<>)]*)?`,
+  'gi',
+)
+const HOST = /\[[\da-f:]+\]|\w(?:[\w.-]*\w)?/gi
 
 /** Words of a provider without its own address, and without those of a private network. */
 export function withoutAddresses(text: string, baseUrl: string): string {
-  const host = new URL(baseUrl).hostname.replaceAll(/[.[\]]/g, String.raw`\$&`)
-  const ours = addressPattern(String.raw`${host}(?![\w-]|\.\w)`)
-  return text.replaceAll(ours, '…').replaceAll(PRIVATE_ADDRESS, '…')
+  const { hostname } = new URL(baseUrl)
+  return text
+    .replaceAll(HOST, (word) => (word.toLowerCase() === hostname ? 'localhost' : word))
+    .replaceAll(PRIVATE_ADDRESS, '…')
 }
 
 /** Nothing is left of what was paid for, or given for nothing. */
