@@ -36,8 +36,11 @@ export interface ArchiveWriter {
   abandon(): Promise<void>
 }
 
-/** `partial`: its temporary path; no such file may exist. */
-export async function writeArchive(partial: string): Promise<ArchiveWriter> {
+/**
+ * `partial`: its temporary path; no such file may exist. Once `signal` aborts, adding and
+ * publishing reject with its reason.
+ */
+export async function writeArchive(partial: string, signal?: AbortSignal): Promise<ArchiveWriter> {
   const file = await open(partial, 'wx', 0o600)
   const write = pacedWriter(file)
   let end = 0
@@ -55,6 +58,7 @@ export async function writeArchive(partial: string): Promise<ArchiveWriter> {
       const hash = createHash('sha256')
       let bytes = 0
       for await (const chunk of source) {
+        signal?.throwIfAborted()
         await write(chunk, header + BLOCK + bytes)
         hash.update(chunk)
         bytes += chunk.length
@@ -73,6 +77,7 @@ export async function writeArchive(partial: string): Promise<ArchiveWriter> {
       await close()
     },
     async publish(path) {
+      signal?.throwIfAborted()
       await rename(partial, path)
       const folder = await open(dirname(path))
       try {

@@ -79,7 +79,7 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
     mkdirSync(to, { recursive: true, mode: 0o700 })
     removeUnfinished(to, deployment)
     if (postgres === undefined) checkRoom(data, to)
-    return await make({ ...options, to, deployment })
+    return await make({ ...options, to, deployment, signal: shared?.lost })
   } catch (error) {
     throw asBackupError(error, `no backup was made in ${to}`)
   } finally {
@@ -91,7 +91,11 @@ function alreadyRunning(): BackupError {
   return new BackupError('running', 'Another backup is in progress.', 'Wait until it has finished.')
 }
 
-type Making = BackupOptions & { deployment: string }
+type Making = BackupOptions & {
+  deployment: string
+  /** Aborts when another backup may begin. */
+  signal: AbortSignal | undefined
+}
 
 async function make(options: Making): Promise<MadeBackup> {
   const { data, to, deployment, doing } = options
@@ -103,7 +107,7 @@ async function make(options: Making): Promise<MadeBackup> {
     doing('the databases')
     const open = async (moment: string): Promise<ArchiveWriter> => {
       unfinished = join(to, `sandlot-${deployment}-${moment.replaceAll(/[-:]|\.\d+/g, '')}.tar.partial`)
-      return (archive = await writeArchive(unfinished))
+      return (archive = await writeArchive(unfinished, options.signal))
     }
     const { at, parts } = await (options.postgres === undefined
       ? addFiles(data, work, open)

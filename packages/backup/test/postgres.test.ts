@@ -45,7 +45,12 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
   }, 60_000)
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  const backup = (data: string, url: string, workspaces?: OpenWorkspaces): Promise<MadeBackup> =>
+  const backup = (
+    data: string,
+    url: string,
+    workspaces?: OpenWorkspaces,
+    doing: (part: string) => void = () => undefined,
+  ): Promise<MadeBackup> =>
     makeBackup({
       data,
       postgres: { url, machine },
@@ -54,7 +59,7 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
       settings: [],
       workspaces,
       version: '0.1.0',
-      doing: () => undefined,
+      doing,
     })
 
   const restore = (file: string, data: string, url: string | undefined, passphrase = PASSPHRASE) =>
@@ -177,6 +182,23 @@ describeOnPostgres('on PostgreSQL', (postgres) => {
     await expect(first).rejects.toThrow('it was ended here')
     expect(tried).toMatchObject({ code: 'running' })
     expect(await backup(other, url)).toMatchObject({ leftOut: [] })
+  })
+
+  test('a backup whose lock is lost with its connection ends, and leaves no file', async () => {
+    const data = join(folder, 'unlocked')
+    await makeDeployment(data)
+    const url = await postgres.database('unlocked')
+    await (await openSessionStore(url)).close()
+    const before = readdirSync(to)
+    const psql = findPgProgram('psql', 15, machine).path
+    const cut =
+      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())"
+    const made = backup(data, url, undefined, (part) => {
+      if (part === 'keys and settings') execFileSync(psql, ['--quiet', '--command', cut, url])
+    })
+    await expect(made).rejects.toMatchObject({ name: 'StorageError', code: 'unreachable' })
+    expect(readdirSync(to)).toEqual(before)
+    expect(await backup(data, url)).toMatchObject({ leftOut: [] })
   })
 
   test('a database that a move has not ended in is neither backed up nor restored into', async () => {

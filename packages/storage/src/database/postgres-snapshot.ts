@@ -47,17 +47,32 @@ export async function holdSnapshot(url: string): Promise<Snapshot> {
   }
 }
 
+interface BackupLock extends AsyncDisposable {
+  /** Aborts when its connection, and with it the lock, is lost; the reason is a `StorageError`. */
+  lost: AbortSignal
+}
+
 /**
  * The lock for one backup at a time, until it is disposed of or its connection ends; undefined
  * while another process has it. Throws `StorageError`: cannot_open, io.
  */
-export async function lockBackups(url: string): Promise<AsyncDisposable | undefined> {
-  const { db, health, close } = connectPostgres(url)
+export async function lockBackups(url: string): Promise<BackupLock | undefined> {
+  const lost = new AbortController()
+  const { db, health, close } = connectPostgres(url, { onLost: (error) => lost.abort(health.typed(error)) })
+  const release = async (): Promise<void> => {
+    // The server releases the lock of a closed connection only a moment later.
+    if (!lost.signal.aborted) await sql`select pg_advisory_unlock_all()`.execute(db).catch(() => undefined)
+    await close()
+  }
   try {
+    // The server would hold the lock of a connection that the network cut for two hours.
     const { rows } = await sql<{ alone: boolean }>`
-      select pg_try_advisory_lock(hashtext('sandlot is backed up')) as alone
+      select set_config('tcp_keepalives_idle', '30', false),
+        set_config('tcp_keepalives_interval', '10', false),
+        set_config('tcp_keepalives_count', '6', false),
+        pg_try_advisory_lock(hashtext('sandlot is backed up')) as alone
     `.execute(db)
-    if (rows[0]?.alone === true) return { [Symbol.asyncDispose]: close }
+    if (rows[0]?.alone === true) return { lost: lost.signal, [Symbol.asyncDispose]: release }
     await close()
     return undefined
   } catch (error) {

@@ -30,6 +30,8 @@ const CONNECT_MS = 10_000
 const STATEMENT_MS = 30_000
 /** A process with a cut network must not block another one from continuing a user's sessions. */
 const IDLE_IN_TRANSACTION_MS = 5_000
+/** Silence before the first keepalive: networks forget a connection that is silent for minutes. */
+const KEEPALIVE_MS = 30_000
 /** Longer than any statement: the network does not always report that it was cut. */
 const SILENT_MS = STATEMENT_MS + 5_000
 
@@ -95,11 +97,18 @@ export function connectPostgres(
     schema = 'sessions',
     connections = 1,
     health = new PostgresHealth({ url, schema }),
-  }: { schema?: StoreName; connections?: number; health?: PostgresHealth } = {},
+    onLost = (error) => health.typed(error),
+  }: {
+    schema?: StoreName
+    connections?: number
+    health?: PostgresHealth
+    onLost?: (error: Error) => unknown
+  } = {},
 ): OpenDatabase<unknown> {
   const onConnect = beginSession({ schema, statementMs: 0, idleInTransactionMs: 0 })
-  const config = { onConnect, max: connections, idleTimeoutMillis: 0, keepAlive: true }
-  const pool = poolOf(url, config, (error) => health.typed(error))
+  const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: KEEPALIVE_MS }
+  const config = { onConnect, max: connections, idleTimeoutMillis: 0, ...keepAlive }
+  const pool = poolOf(url, config, onLost)
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
   return { db, health, close: () => db.destroy() }
 }
