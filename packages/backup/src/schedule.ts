@@ -29,7 +29,8 @@ interface BackupRecord {
 
 /**
  * Makes a backup, and records the result in the data folder: one without some workspaces as made
- * and as failed; one that was refused or stopped not at all. Rejects as `make` does.
+ * and as failed; one that was stopped, or refused to an operator, not at all. Rejects as `make`
+ * does.
  */
 export async function recorded(record: BackupRecord, make: () => Promise<MadeBackup>): Promise<MadeBackup> {
   const { data, by } = record
@@ -52,7 +53,7 @@ export async function recorded(record: BackupRecord, make: () => Promise<MadeBac
 function isRefused(error: unknown, by: BackupTry['by']): boolean {
   if (!(error instanceof BackupError)) return false
   const { code } = error
-  return code === 'running' || code === 'stopped' || (code === 'no_passphrase' && by === 'operator')
+  return code === 'stopped' || (by === 'operator' && (code === 'running' || code === 'no_passphrase'))
 }
 
 /** Says what a backup was made without; undefined where it has everything. */

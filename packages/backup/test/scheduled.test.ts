@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { lockFile } from '@sandlot/storage/database/lock'
-import { backupStatus } from '@sandlot/shared/admin/backup-status'
+import { backupStatus, nextBackup } from '@sandlot/shared/admin/backup-status'
 import { beforeEach, expect, test } from 'vitest'
 import { LOCAL_PROCESS, nodeEnvironment } from '../../../test/config.ts'
 import { BackupError } from '../src/backup-error.ts'
@@ -109,6 +109,20 @@ test('one that is refused or stopped leaves the record as it was', async () => {
   const record = { data, by: 'schedule', settings, deployment: DEPLOYMENT } as const
   await expect(recorded(record, () => Promise.reject(stopped))).rejects.toBe(stopped)
   expect(status()).toEqual({ last })
+})
+
+test('one of the schedule that is refused, because another runs, is recorded and retried an hour later', async () => {
+  mkdirSync(join(data, 'run'), { recursive: true })
+  const lock = lockFile(join(data, 'run', 'backup.lock'))
+  const message = 'Another backup is in progress.'
+  const settings = { SANDLOT_BACKUP_PASSPHRASE: 'correct horse battery' }
+  expect(await firstLine(settings)).toMatchObject({ level: 50, msg: `Backup failed: ${message}` })
+  lock?.release()
+  const { failed, tries } = status()
+  expect(failed).toMatchObject({ message })
+  expect(tries).toMatchObject([{ did: 'fail', by: 'schedule', message }])
+  const failedAt = Date.parse(failed?.at ?? '')
+  expect(nextBackup(status(), 24 * 3_600_000, failedAt)).toBe(failedAt + 3_600_000)
 })
 
 test('without a passphrase none is made, and the record says so', async () => {
