@@ -58,6 +58,7 @@ export function makeApp(parts: Parts, registration: Registration): Hono<AppEnv> 
     .get('/ws', () => {
       throw new SandlotError('bad_request', 'This address takes WebSockets only.')
     })
+    // Without a limit of addresses: this answer costs no more than a refusal would.
     .all('/api/*', () => {
       throw new SandlotError('not_found', 'There is no such route.')
     })
