@@ -131,11 +131,15 @@ export class Copies implements BackendCopies {
   async #nodeOf(slot: string): Promise<string | undefined> {
     const { api, deployment } = this.#options
     const labels = `${selectorOf(deployment)},sandlot.dev/slot=${slot}`
-    for (const began = performance.now(); ;) {
+    let [began, before] = [performance.now(), '']
+    for (;;) {
       const { items } = await api.list(PODS, { labels })
       const user = items.find((pod) => !isGated(pod) && !hasEnded(pod))
       const node = user?.spec.nodeName
       if (user === undefined || (node !== undefined && !isEnding(user))) return node
+      // A time-out of each state: one that starts may end, or be replaced.
+      const state = `${user.metadata.uid} ${node} ${isEnding(user)}`
+      if (state !== before) [began, before] = [performance.now(), state]
       if (performance.now() - began > (node === undefined ? SETTLE_MS : END_MS))
         throw new SandboxError(
           'workspace_unreachable',
