@@ -327,7 +327,7 @@ export class Pods {
         if (problem !== undefined && (problem.isFinal || waited > ROOM_MS)) throw problem.error
         if (!isWarm && lacksRoom(now) && waited - gaveWay > GIVE_WAY_MS) {
           gaveWay = waited
-          void this.#room.giveWay(home)
+          void this.#room.giveWay(name)
         }
         return false
       },

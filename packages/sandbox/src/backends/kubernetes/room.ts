@@ -11,6 +11,9 @@ import type { Cache } from './watch.ts'
 /** Reasons of the scheduler that end with another Pod. */
 const LACKS_ROOM = /Insufficient|Too many pods/
 
+/** Annotation of a claim by the scheduler, before its volume is made. */
+const SELECTED_NODE = 'volume.kubernetes.io/selected-node'
+
 interface RoomOptions {
   api: KubernetesApi
   cache: Cache<Pod>
@@ -21,6 +24,7 @@ export class Room {
   readonly #api: KubernetesApi
   readonly #cache: Cache<Pod>
   readonly #claims: Claims
+  #isGivingWay = false
 
   constructor({ api, cache, claims }: RoomOptions) {
     this.#api = api
@@ -38,23 +42,32 @@ export class Room {
   }
 
   /**
-   * Deletes one warm Pod on a node that this home can be used on: all have one priority, because
+   * Deletes one warm Pod on a node that the home of this one can be used on: all have one priority, because
    * that of a warm one would stay with it when it is claimed. Never rejects: the Pod that lacks
    * room waits in any case.
    */
-  async giveWay(home: PersistentVolumeClaim | undefined): Promise<void> {
+  async giveWay(id: string): Promise<void> {
+    if (this.#isGivingWay) return
+    this.#isGivingWay = true
     try {
       const warm = (await this.#cache.list()).filter((pod) => isWarm(pod) && isRunning(pod))
-      const volume = warm.length === 0 ? undefined : await this.#volumeOf(home)
+      if (warm.length === 0) return
+      const home = await this.#claims.ofSandbox(id)
+      // Its node is chosen, and its volume is being made there.
+      const isBinding = home?.metadata.annotations?.[SELECTED_NODE] !== undefined
+      if (home === undefined || (isBinding && home.spec.volumeName === undefined)) return
+      const volume = await this.#volumeOf(home)
       for (const pod of warm) if ((await this.#reaches(volume, pod)) && (await this.#delete(pod))) return
     } catch {
       // Another one is tried soon; nothing else depends on it.
+    } finally {
+      this.#isGivingWay = false
     }
   }
 
   /** Undefined: not bound yet, or it may not be read, as with the chart of an earlier version. */
-  async #volumeOf(home: PersistentVolumeClaim | undefined): Promise<PersistentVolume | undefined> {
-    const name = home?.spec.volumeName
+  async #volumeOf(home: PersistentVolumeClaim): Promise<PersistentVolume | undefined> {
+    const name = home.spec.volumeName
     if (name === undefined) return undefined
     const volume = await readable<PersistentVolume>(this.#api, `/api/v1/persistentvolumes/${name}`)
     return typeof volume === 'string' ? undefined : volume
