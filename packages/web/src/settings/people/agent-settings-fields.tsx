@@ -266,31 +266,32 @@ function LimitGroup<Name extends LimitName>(props: {
     <fieldset className="p-3">
       <legend className="contents text-sm font-medium">{props.title}</legend>
       <p className="mt-0.5 text-xs text-muted">{props.hint}</p>
-      <div className="mt-3 grid gap-x-4 gap-y-3 sm:grid-cols-2">
-        {names.map((name) => {
-          const value = limits?.[name]
-          if (isEditableLimit(name))
-            return (
-              <LimitField
-                key={name}
-                label={words[name]}
-                value={value}
-                step={name.startsWith('cost') ? 'any' : 1}
-                without={without(name)}
-                onChange={(changed) => change(name, changed)}
-              />
-            )
-          if (value === undefined) return null
-          return (
-            <LegacyLimit
-              key={name}
+      <div className="mt-3 grid gap-x-4 gap-y-3 sm:grid-cols-6">
+        {names.filter(isEditableLimit).map((name) => (
+          // Three per message in a row, then those of a day and of a month in pairs.
+          <div key={name} className={name.includes('Per') ? 'sm:col-span-3' : 'sm:col-span-2'}>
+            <LimitField
               label={words[name]}
-              value={value}
-              onRemove={() => change(name, undefined)}
+              value={limits?.[name]}
+              step={name.startsWith('cost') ? 'any' : 1}
+              without={without(name)}
+              onChange={(changed) => change(name, changed)}
             />
-          )
-        })}
+          </div>
+        ))}
       </div>
+      {names.map((name) => {
+        const value = limits?.[name]
+        if (isEditableLimit(name) || value === undefined) return null
+        return (
+          <LegacyLimit
+            key={name}
+            label={words[name]}
+            value={value}
+            onRemove={() => change(name, undefined)}
+          />
+        )
+      })}
     </fieldset>
   )
 }

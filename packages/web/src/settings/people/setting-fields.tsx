@@ -1,5 +1,6 @@
 /** The fields that settings of the agent are made of. */
 import { type ReactNode, useId, useState } from 'react'
+import { Button } from '../../ui/button.tsx'
 import { INPUT } from '../../ui/field.tsx'
 import { cn } from '../../lib/cn.ts'
 import { limitWords, NOT_EDITABLE } from './setting-words.ts'
@@ -122,11 +123,13 @@ export function Lines(props: {
 export function LegacyLimit(props: { label: string; value: number; onRemove: () => void }) {
   const { label, value, onRemove } = props
   return (
-    <p className="text-xs text-muted">
-      {label}: {limitWords(value)}, {NOT_EDITABLE}{' '}
-      <button type="button" aria-label={`Remove: ${label}`} className="underline" onClick={onRemove}>
+    <p className="mt-3 flex items-center gap-2 text-xs text-muted">
+      <span className="min-w-0 flex-1">
+        {label}: {limitWords(value)}, {NOT_EDITABLE}
+      </span>
+      <Button size="sm" aria-label={`Remove: ${label}`} onClick={onRemove}>
         Remove
-      </button>
+      </Button>
     </p>
   )
 }
