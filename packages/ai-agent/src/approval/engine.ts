@@ -5,7 +5,7 @@
  */
 import type { Mode } from '@sandlot/shared/chat/mode'
 import { type Rule, type RuleReason, type Verdict, VERDICTS, describeMatch } from '@sandlot/shared/chat/rules'
-import { LOSS_WORDS, type Part, riskReason, partsOf } from './parts.ts'
+import { LOSES_UNKNOWN, LOSS_WORDS, type Part, isGrave, riskReason, partsOf } from './parts.ts'
 import { type Loss, lossKey } from './shell/loss.ts'
 import { type Answer, concerns, covers } from './match.ts'
 import type { CallRequest } from './request.ts'
@@ -54,9 +54,11 @@ export function judge(
   const verdict = VERDICTS[level] ?? 'block'
   const deciding = judged.filter((one) => one.verdict === verdict)
   const gravest = deciding.toSorted((a, b) => gravity(b) - gravity(a))
-  const why = gravest.flatMap(({ part, because, ruleId }) =>
-    because === undefined ? [] : [{ part: part.text, because, ruleId }],
-  )
+  const why = gravest.flatMap(({ part, because, ruleId }) => {
+    if (because === undefined) return []
+    const grave = verdict === 'ask' && isGrave(part, because)
+    return [{ part: part.text, because, ruleId, ...(grave && { grave }) }]
+  })
   const ruled = deciding.some(({ byRule }) => byRule)
   const asks = verdict === 'ask'
   const settled = asks && deciding.some(({ atRisk }) => atRisk === undefined)
@@ -145,9 +147,7 @@ function judgeInAuto(
 
 function lossWords(loss: Loss | undefined): string {
   if (loss === undefined) return LOSS_WORDS.overwrites
-  return loss.paths === undefined
-    ? 'deletes or overwrites what is not known before it runs'
-    : LOSS_WORDS[loss.does]
+  return loss.paths === undefined ? LOSES_UNKNOWN : LOSS_WORDS[loss.does]
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Paths of the workspace, and the files whose change is more than an edit. */
 import { posix } from 'node:path'
 
-const WORKSPACE = '/workspace'
+export const WORKSPACE = '/workspace'
 
 /** Absolute and without `.`, `..` and double slashes. Relative paths begin at the workspace. */
 export function absolutePath(path: string): string {

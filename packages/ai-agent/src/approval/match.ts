@@ -1,7 +1,7 @@
 /** One rule against one part of a call. */
 import type { RuleMatch } from '@sandlot/shared/chat/rules'
 import { LRUCache } from 'lru-cache'
-import { absolutePath, isOrdersFile } from './files.ts'
+import { WORKSPACE, absolutePath, isOrdersFile } from './files.ts'
 import { matchesHost, hostPatternProblem } from './hosts.ts'
 import type { Part } from './parts.ts'
 import type { CallRequest } from './request.ts'
@@ -145,7 +145,6 @@ function namesHost(pattern: string, words: readonly ArgWord[]): Answer {
 
 // ── Patterns of paths ───────────────────────────────────────────────────────────────────────────
 
-const WORKSPACE = '/workspace'
 /**
  * More wildcards than this say nothing that a reader could check; each costs one pass over a path.
  */

@@ -1,7 +1,7 @@
 /** Splits a call into the parts that are judged separately. */
 import { quotePath } from '@sandlot/shared/base/quoted-path'
 import { hostBlock } from './hosts.ts'
-import { absolutePath, isInstructionsFile, isOrdersFile, isOwnFile } from './files.ts'
+import { WORKSPACE, absolutePath, isInstructionsFile, isOrdersFile, isOwnFile } from './files.ts'
 import type { CallRequest, RuleRequest } from './request.ts'
 import type { Loss } from './shell/loss.ts'
 import { lossesOf } from './shell/losses.ts'
@@ -88,7 +88,7 @@ function filePart(ask: Extract<RuleRequest, { kind: 'file' }>, { kind }: Pick<Ca
       because: 'is a file that programs take orders from',
       losses,
     }
-  const because = kind === 'delete' ? 'is deleted' : kind === 'move' ? 'is moved' : 'is changed'
+  const because = kind === 'delete' ? IS_DELETED : kind === 'move' ? 'is moved' : 'is changed'
   return { text: quotePath(path), subject, usual: kind === 'edit' ? 'edit' : 'act', because, losses }
 }
 
@@ -99,6 +99,7 @@ function partsOfLine(command: string): Part[] {
   return parts.map((part, at) => ({
     ...shellPart(part),
     losses: losses[at],
+    ...(writesOutside(part, losses[at]) ? { because: OUTSIDE } : {}),
     // The download stands elsewhere in the line, so the whole line is shown.
     ...(at === runner ? { text: shorten(command), because: DOWNLOADS } : {}),
   }))
@@ -169,13 +170,18 @@ export const LOSS_WORDS: Record<Loss['does'], string> = {
   checks: DISCARDS,
   runs: 'reads with git, and the configuration there may have it run programs',
 }
+const OUTSIDE = 'writes outside of the workspace'
 const DESTROYS = new Set([
+  OUTSIDE,
   'deletes without asking',
   'overwrites what others may have pushed',
   'overwrites a disk or a file',
   ...Object.values(LOSS_WORDS).filter((words) => words !== LOSS_WORDS.runs),
 ])
 const DELETES = 'deletes files'
+const IS_DELETED = 'is deleted'
+export const LOSES_UNKNOWN = 'deletes or overwrites what is not known before it runs'
+const GRAVE = new Set([DOWNLOADS, ...DESTROYS, DELETES, IS_DELETED, OUTSIDE, LOSES_UNKNOWN])
 
 const DOWNLOADERS = new Set(['curl', 'wget', 'fetch', 'aria2c'])
 const RUNS_UNKNOWN = /^(?:has a shell (?:run|read) what |starts a shell with words that are not known)/
@@ -260,6 +266,26 @@ function programOf(name: string | undefined): string | undefined {
     ?.split('/')
     .at(-1)
     ?.replace(/^mkfs\..*/, 'mkfs')
+}
+
+/** True if the part has an effect that nothing makes good. `because`: the reason of the verdict. */
+export function isGrave(part: Part, because: string): boolean {
+  return GRAVE.has(part.because) || GRAVE.has(because)
+}
+
+/** Temporary files and devices do not outlive the sandbox. */
+const PASSES = /^\/(?:tmp|var\/tmp|dev|proc)(?:\/|$)/
+
+function writesOutside(part: ShellPart, losses: readonly Loss[] = []): boolean {
+  const targets =
+    part.type === 'write'
+      ? [part.path]
+      : losses.flatMap(({ does, paths = [] }) => (/^(?:overwrites|replaces)$/.test(does) ? paths : []))
+  return targets.some((path) => {
+    if (path === undefined || !/^(?:\/|(?:\.\/)*\.\.(?:\/|$))/.test(path)) return false
+    const absolute = absolutePath(path)
+    return !PASSES.test(absolute) && !`${absolute}/`.startsWith(`${WORKSPACE}/`)
+  })
 }
 
 /** Greater is graver. */

@@ -74,6 +74,8 @@ export const ruleReason = z.object({
   because: z.string(),
   /** The deciding rule, if any. */
   ruleId: z.string().optional(),
+  /** The part deletes files, runs a download or writes outside of the workspace. */
+  grave: z.literal(true).optional().catch(undefined),
 })
 export type RuleReason = z.infer<typeof ruleReason>
 

@@ -129,7 +129,7 @@ test.each(LOOKS)('notices are chosen by kind and way, and tried, $theme', async 
   }
   const page = await signedIn(look)
   await page.goto(`${url()}/settings/notifications`)
-  const ended = page.getByRole('checkbox', { name: 'An answer is there, by push' })
+  const ended = page.getByRole('checkbox', { name: 'Answer ready, by push' })
   await ended.waitFor()
   await page.getByText('sends no e-mail').waitFor()
   expect(

@@ -1,6 +1,7 @@
 import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import { Button } from '../../ui/button.tsx'
+import { isGrave } from './approval-panel.tsx'
 import type { Chat } from '../../state/chat.ts'
 
 type Answer = Extract<PermissionOption['kind'], 'allow_once' | 'reject_once'>
@@ -41,7 +42,11 @@ export function ApprovalBar(props: { waiting: readonly CallEntry[]; onAnswer: (k
       <Button size="sm" onClick={() => props.onAnswer('reject_once')}>
         Deny all
       </Button>
-      <Button size="sm" variant="primary" onClick={() => props.onAnswer('allow_once')}>
+      <Button
+        size="sm"
+        variant={waiting.some(({ approval }) => isGrave(approval?.why)) ? 'danger' : 'primary'}
+        onClick={() => props.onAnswer('allow_once')}
+      >
         Allow all once
       </Button>
     </div>

@@ -6,7 +6,7 @@ import type { CallEntry } from '@sandlot/shared/transcript/entries'
 import type { PermissionOption } from '@sandlot/shared/chat/sandlot-event'
 import { useEffect, useId, useState } from 'react'
 import type { RuleReason } from '@sandlot/shared/chat/rules'
-import { ChevronRight, SquarePen } from 'lucide-react'
+import { ChevronRight, SquarePen, TriangleAlert } from 'lucide-react'
 import { formatCount, formatDuration } from '../../lib/format.ts'
 import { useNow } from '../../lib/use-now.ts'
 import { Button, type ButtonVariant } from '../../ui/button.tsx'
@@ -84,6 +84,7 @@ export function ApprovalPanel(props: {
         <Answers
           {...props}
           options={options}
+          grave={isGrave(approval.why)}
           disabled={answered}
           onAnswer={answer}
           onEdit={() => setEditing(true)}
@@ -109,6 +110,7 @@ function useAnswered(online: boolean) {
 /** `keyed` and `marked` are those of the panel. */
 function Answers(props: {
   options: readonly PermissionOption[]
+  grave: boolean
   disabled: boolean
   keyed: boolean
   marked: boolean
@@ -132,7 +134,7 @@ function Answers(props: {
       {plain.map((option) => (
         <Button
           key={option.optionId}
-          variant={VARIANT[option.kind]}
+          variant={props.grave && option.kind === 'allow_once' ? 'danger' : VARIANT[option.kind]}
           disabled={disabled}
           className="h-8 px-3 pointer-coarse:flex-1"
           data-option-kind={option.kind}
@@ -222,19 +224,30 @@ function ApprovalNote(props: { expiresAt: number; answered: boolean; online: boo
   )
 }
 
+/** Allowing has an effect that nothing makes good. */
+export function isGrave(why: readonly RuleReason[] = []): boolean {
+  return why.some(({ grave }) => grave === true)
+}
+
 /**
  * “Why was I asked”, in one line: the gravest reason, which comes first. The others open below it.
  * `whole`: what the card shows already.
  */
 export function ApprovalWhy(props: { why: readonly RuleReason[]; whole: string }) {
-  const [first, ...others] = props.why
+  const [first, ...others] = props.why.toSorted((a, b) => Number(b.grave ?? 0) - Number(a.grave ?? 0))
   const [open, setOpen] = useState(false)
   const listId = useId()
   if (first === undefined) return null
   return (
     <div data-testid="approval-why" className="flex flex-col gap-1 text-sm text-muted">
       <div className="flex flex-wrap items-baseline gap-x-2">
-        <p className="min-w-0 [overflow-wrap:anywhere]">
+        <p
+          className={cn('min-w-0 [overflow-wrap:anywhere]', first.grave === true && 'text-failed')}
+          data-grave={first.grave}
+        >
+          {first.grave === true && (
+            <TriangleAlert className="mr-1.5 inline size-4 align-text-bottom" aria-label="Careful:" />
+          )}
           <Reason reason={first} whole={props.whole} />
         </p>
         {others.length > 0 && (

@@ -21,7 +21,7 @@ import { Revealed } from '../../ui/revealed.tsx'
 import { ToolArguments } from '../calls/tool-arguments.tsx'
 import { ToolIcon } from '../calls/tool-icon.tsx'
 import { useChatState } from '../../state/chat-context.ts'
-import { ApprovalWhy } from './approval-panel.tsx'
+import { ApprovalWhy, isGrave } from './approval-panel.tsx'
 
 type Kind = 'allow_once' | 'reject_once'
 const keyOf = ({ sessionId, callId }: WaitingApproval): string => `${sessionId} ${callId}`
@@ -265,7 +265,7 @@ function RowAnswers(props: {
             <Button
               key={kind}
               tabIndex={chosen ? 0 : -1}
-              variant={kind === 'allow_once' ? 'primary' : 'secondary'}
+              variant={kind === 'reject_once' ? 'secondary' : isGrave(one.why) ? 'danger' : 'primary'}
               className="h-8 px-3 pointer-coarse:flex-1"
               onClick={() => props.onAnswer(kind)}
             >

@@ -6,8 +6,17 @@ import { activityOf, pendingApprovals } from '@sandlot/shared/transcript/activit
 import type { EndEntry, Entry, MessageEntry } from '@sandlot/shared/transcript/entries'
 import { type Transcript, promptOf } from '@sandlot/shared/transcript/transcript'
 import { X } from 'lucide-react'
-import { memo, type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
-import type { ChatNotification, SessionView } from '../../state/chat-state.ts'
+import {
+  memo,
+  type RefObject,
+  useEffect,
+  useEffectEvent,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from 'react'
+import { type ChatNotification, type SessionView } from '../../state/chat-state.ts'
 import type { PendingMessage } from '../../state/outbox.ts'
 import { Alert, Hint } from '../../ui/alert.tsx'
 import { Boundary } from '../../ui/boundary.tsx'
@@ -30,7 +39,7 @@ import { useReading } from '../../state/reading.ts'
 import { type Block, Blocks, promptOfRow, type Row } from './blocks.ts'
 import { hasWords, PromptEnd, PromptSpent } from './prompt-end.tsx'
 import { RememberedProvider } from './remembered.ts'
-import { useWantedEntry } from './scroll-to-entry.ts'
+import { scrollToEntry, useWantedEntry } from './scroll-to-entry.ts'
 import { useLeaveEnd } from './scroller.tsx'
 import { sayAgain } from './say-again.ts'
 import { Sight, useNear } from './sight.ts'
@@ -146,6 +155,7 @@ function useShared(
   const said = useMemo(() => (sending ? null : lastSaid(entries)), [entries, sending])
   const waiting = useSame(pendingApprovals(transcript).map(({ id }) => id))
   const keyed = pendingApprovals(transcript).find(asksApproval)?.id
+  useFirstWaiting(sessionId, waiting)
   const wanted = useWantedRow(rows, log)
   useWantedBranch(view.transcript, transcript)
   const promptId = prompt?.id
@@ -300,6 +310,17 @@ function EndRow(props: { entry: EndEntry; shared: Shared; isLast: boolean }) {
       {props.entry.spent.answers > 0 && <PromptSpent entry={props.entry} />}
     </>
   )
+}
+
+/** Opens a chat with several waiting calls at the first, unless its address names a place. */
+function useFirstWaiting(sessionId: string | null, waiting: readonly string[]): void {
+  const open = useEffectEvent(() => {
+    const [first] = waiting
+    if (first !== undefined && waiting.length > 1 && location.hash === '') scrollToEntry(first)
+  })
+  useEffect(() => {
+    if (sessionId !== null) open()
+  }, [sessionId])
 }
 
 /** The same list while what is in it is the same. */
