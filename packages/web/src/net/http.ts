@@ -32,15 +32,10 @@ export class ApiError extends Error {
 
 /** The error of a response that is not ok. */
 export async function problemOf(response: Response): Promise<ApiError> {
-  return errorOf(response.status, await readJson(response))
+  return errorOf(response.status, jsonOf(await response.text()))
 }
 
 /** An object without fields for an empty body; undefined: not JSON, as from a proxy in between. */
-export async function readJson(response: Response): Promise<unknown> {
-  return jsonOf(await response.text())
-}
-
-/** The same of a text. */
 export function jsonOf(text: string): unknown {
   if (text === '') return {}
   try {
