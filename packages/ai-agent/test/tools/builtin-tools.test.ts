@@ -325,6 +325,16 @@ describe('edit_file', () => {
     expect(Buffer.from(await sandbox.files.read('a.txt'))).toEqual(bytes)
   })
 
+  test('a guessed encoding takes no character that was not in the replaced text', async () => {
+    const bytes = Buffer.from('größe, klein\n', 'latin1')
+    await put('a.txt', bytes)
+    expect(text(await edit('größe, klein', 'größe, schön é'))).toContain('windows-1252 is a guess')
+    expect(text(await edit('klein', 'schön'))).toContain('windows-1252 is a guess')
+    expect(Buffer.from(await sandbox.files.read('a.txt'))).toEqual(bytes)
+    expect((await edit('größe, klein', 'klein, größe')).status).toBe('completed')
+    expect(Buffer.from(await sandbox.files.read('a.txt'))).toEqual(Buffer.from('klein, größe\n', 'latin1'))
+  })
+
   test('a file whose encoding is a guess is not written over', async () => {
     const bytes = Buffer.from([0xcf, 0xf0, 0xe8, 0xe2, 0xe5, 0xf2, 0x0a])
     for (const tail of [0, 600_000]) {

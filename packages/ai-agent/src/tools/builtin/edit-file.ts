@@ -75,15 +75,16 @@ export const editFile = defineTool({
     const where = saidPath(path)
     const shown = shownPath(path)
     const before = await statFile(files, path)
-    const { text: content, encoding, hash } = await readContent(files, path, before)
+    const { text: content, encoding, doubt, hash } = await readContent(files, path, before)
     const seen = knownHash(ctx.events(), shown)
     if (seen !== undefined && seen !== hash) return conflict(path, hash, placesOf(content, edits))
     const { text, replaced } = applyEdits(content, edits, where)
-    const bytes = encodeText(text, encoding)
+    const isUnsure = doubt === 'guessed' && edits.some(addsOtherThanAscii)
+    const bytes = isUnsure ? undefined : encodeText(text, encoding)
     if (bytes === undefined)
       throw new ToolError(
         'tool_error',
-        `${where} is ${encoding}, which does not have all characters of new_text. Convert it to UTF-8 first, for example with iconv.`,
+        `${where} is not UTF-8 and ${encoding} is a guess, so characters beyond ASCII that old_text does not have could become wrong bytes. Convert the file to UTF-8 first, for example with iconv.`,
       )
 
     yield { type: 'started', attempt: { n: 1, boot: sandbox.bootId } }
@@ -117,6 +118,11 @@ function editsOf(args: z.infer<typeof input>): TextEdit[] {
       ? []
       : [{ oldText: one.old_text, newText: one.new_text.toWellFormed(), replaceAll: one.replace_all }],
   )
+}
+
+/** True if `newText` has such a character that it does not take over from `oldText`. */
+function addsOtherThanAscii({ oldText, newText }: TextEdit): boolean {
+  return Array.from(newText).some((char) => char > '\x7F' && !oldText.includes(char))
 }
 
 /**
@@ -169,6 +175,6 @@ async function refuseIfChanged(files: SandboxFiles, path: string, before: FileSt
   if (now.size === before.size && now.modifiedAt === before.modifiedAt) return
   throw new ToolError(
     'tool_error',
-    `${saidPath(path)} was changed by something else meanwhile. Read it again.`,
+    `${saidPath(path)} was changed by something else since this edit began. Read it again.`,
   )
 }
