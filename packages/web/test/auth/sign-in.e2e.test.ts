@@ -31,7 +31,7 @@ test('a provider is one button; where passwords are for administrators the form 
   await page.goto(`${url()}/settings/secrets`)
   const button = page.getByRole('button', { name: 'Continue with Example SSO' })
   await button.waitFor()
-  await page.getByText('Partner login did not answer').waitFor()
+  await page.getByText('Partner login didn’t respond').waitFor()
   expect(await page.getByLabel('E-mail').count()).toBe(0)
   expect(await lookAt(page, 'sign-in-providers')).toEqual([])
   await page.getByRole('button', { name: 'Sign in with a password' }).click()

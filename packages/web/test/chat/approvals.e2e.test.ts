@@ -127,7 +127,7 @@ test('a call that is too long to show here is not allowed by a key', async () =>
   const page = await signedIn()
   await page.keyboard.press('Control+K')
   await page.getByRole('dialog', { name: 'Chats and actions' }).waitFor()
-  await page.keyboard.type('what waits')
+  await page.keyboard.type('waiting for you')
   await page.getByRole('option', { name: 'Approvals waiting for you' }).waitFor()
   await until(async () => expect(await page.getByRole('option').count()).toBe(1))
   await page.keyboard.press('Enter')

@@ -210,7 +210,7 @@ describe('a chat of another', () => {
       service.unshare('s_bob', how)
       const missing = page.getByTestId('missing')
       await missing.getByRole('heading', { name: 'This chat is no longer shared with you' }).waitFor()
-      expect(await missing.innerText()).toContain('Bob Martin has ended it')
+      expect(await missing.innerText()).toContain('Bob Martin stopped sharing it')
       expect(await page.getByText('The docs are done').count()).toBe(0)
       expect(await page.getByTestId('composer').count()).toBe(0)
       expect(await lookAt(page, `shared-ended-${how}`)).toEqual([])

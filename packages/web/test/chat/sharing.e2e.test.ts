@@ -155,5 +155,5 @@ test('a browser that blocks pushes says so', async () => {
   service.setupNeeded = false
   await page.context().addCookies([{ ...service.newSignIn(), url: url() }])
   await page.goto(`${url()}/settings/notifications`)
-  await page.getByText('Your browser blocks notifications from this page.').waitFor()
+  await page.getByText('Your browser blocks notifications from this page.').first().waitFor()
 })

@@ -351,7 +351,7 @@ test('a drawing that cannot be drawn in time is shown as text, and as a file whe
   const drawn = [...(use === undefined ? [] : [use]), ...sample('drawings that are too complex', others, 1)]
   for (const [name, inner] of drawn) {
     const preview = await show(page, `${name}.svg`, inSvg(inner))
-    await preview.getByText('too complex to draw').waitFor()
+    await preview.getByText('too complex to preview').waitFor()
     expect(await preview.locator('img').count(), name).toBe(0)
   }
   const log = new SessionLog()

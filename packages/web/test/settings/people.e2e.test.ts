@@ -107,7 +107,7 @@ test('two administrators set the same: both values are shown, and one is chosen'
   await conflict.getByText('Another administrator changed this while you were editing.').waitFor()
   complaints.length = 0 // the 409
   const row = conflict.getByRole('row', { name: /Highest mode/ })
-  expect(await row.innerText()).toMatch(/Yolo.*Manual/s)
+  expect(await row.innerText()).toMatch(/YOLO.*Manual/s)
   await conflict.scrollIntoViewIfNeeded()
   expect(await lookAt(page, 'team-conflict')).toEqual([])
   await conflict.getByRole('button', { name: 'Use theirs' }).click()
