@@ -42,9 +42,9 @@ export class Room {
   }
 
   /**
-   * Deletes one warm Pod on a node that the home of this one can be used on: all have one priority, because
-   * that of a warm one would stay with it when it is claimed. Never rejects: the Pod that lacks
-   * room waits in any case.
+   * Deletes one warm Pod on a node that the home of this one can be used on: all have one priority,
+   * because that of a warm one would stay with it when it is claimed. Never rejects: the Pod that
+   * lacks room waits in any case.
    */
   async giveWay(id: string): Promise<void> {
     if (this.#isGivingWay) return
