@@ -71,15 +71,14 @@ function applyEdit(content: string, edit: TextEdit, where: string): { text: stri
 }
 
 /**
- * The edit with the line ends of the file, which keeps one kind. Files with CR LF are shown with
- * plain line ends, so models write those. Where both kinds are in the file, it is CR LF if only
- * that fits.
+ * The edit with CR LF where the file has that and the edit does not name line ends that match.
+ * Files with CR LF are shown with plain line ends, so models write those.
  */
 function fitted(content: string, edit: TextEdit): TextEdit {
-  const own = lineEndOf(content)
-  const end = own ?? (content.includes('\r\n') && !content.includes(edit.oldText) ? '\r\n' : undefined)
-  if (end === undefined) return edit
-  return { ...edit, oldText: withLineEnd(edit.oldText, end), newText: withLineEnd(edit.newText, end) }
+  const { oldText, newText } = edit
+  const fits = oldText.includes('\n') ? content.includes(oldText) : lineEndOf(content) !== '\r\n'
+  if (fits || !content.includes('\r\n')) return edit
+  return { ...edit, oldText: withLineEnd(oldText, '\r\n'), newText: withLineEnd(newText, '\r\n') }
 }
 
 function lineNumbers(parts: readonly string[]): number[] {

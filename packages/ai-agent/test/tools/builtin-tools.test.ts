@@ -364,15 +364,25 @@ describe('edit_file', () => {
 
   test.each([
     ['a\r\nb\r\nc\r\n', 'b', 'b1\nb2', 'a\r\nb1\r\nb2\r\nc\r\n'],
-    ['a\r\nb\r\nc\r\n', 'a\r\nb', 'a\nd\r\nb', 'a\r\nd\r\nb\r\nc\r\n'],
-    ['a\nb\nc\n', 'b', 'b1\r\nb2', 'a\nb1\nb2\nc\n'],
-    ['a\nb\nc\n', 'a\r\nb', 'a\r\nd', 'a\nd\nc\n'],
+    ['a\r\nb\r\nc\r\n', 'a\nb', 'a\nd\r\nb', 'a\r\nd\r\nb\r\nc\r\n'],
+    ['a\r\nb\r\nc\r\n', 'a\r\nb', 'a\nd\r\nb', 'a\nd\r\nb\r\nc\r\n'],
+    ['a\nb\nc\n', 'b', 'b1\r\nb2', 'a\nb1\r\nb2\nc\n'],
+    ['a\nb\nc\n', 'a\nb', 'a\r\nd', 'a\r\nd\nc\n'],
     ['a\r\nb\nc', 'b\nc', 'd\ne', 'a\r\nd\ne'],
     ['a', 'a', 'b\r\nc', 'b\r\nc'],
-  ])('what is inserted into %j gets its line ends', async (before, old_text, new_text, after) => {
-    await put('a.txt', before)
-    expect((await edit(old_text, new_text)).status).toBe('completed')
-    expect(await content('a.txt')).toBe(after)
+  ])(
+    'what is inserted into %j gets CR LF only where that fits',
+    async (before, old_text, new_text, after) => {
+      await put('a.txt', before)
+      expect((await edit(old_text, new_text)).status).toBe('completed')
+      expect(await content('a.txt')).toBe(after)
+    },
+  )
+
+  test('CR LF in old_text does not match a plain line end', async () => {
+    await put('a.txt', 'a\nb\n')
+    expect(text(await edit('a\r\nb', 'c'))).toContain('The exact lines are:\n1\ta\n2\tb')
+    expect(await content('a.txt')).toBe('a\nb\n')
   })
 })
 
