@@ -21,7 +21,7 @@ export type RuleRequest =
 export interface ResolvedPath {
   /** Relative to the workspace, without a symbolic link in it. */
   path: string
-  /** A symbolic link led there. */
+  /** A symbolic link led there, or the name is stored in another spelling. */
   linked: boolean
 }
 

@@ -160,14 +160,16 @@ describe('what was judged is what is opened', () => {
     expect(await sandbox.files.list('second')).toEqual([])
   })
 
-  const WRITE = { id: 'c1', name: 'write_file', args: { path: 'here/a', content: 'x' } }
+  const writeTo = (path: string) => ({ id: 'c1', name: 'write_file', args: { path, content: 'x' } })
+  const WRITE = writeTo('here/a')
   /** A batch after a restart, of a call that was stored as far as `until`. */
   async function restarted(
     before: TestBatch,
     until: string,
     options: Omit<TestBatchOptions, 'sandboxes'>,
+    call = WRITE,
   ): Promise<TestBatch> {
-    await before.run([WRITE], () => !before.story().includes(until))
+    await before.run([call], () => !before.story().includes(until))
     expect(before.story()).toContain(until)
     const after = batchIn(options)
     after.log.push(...before.log)
@@ -201,6 +203,27 @@ describe('what was judged is what is opened', () => {
     expect(await sandbox.files.list('secrets')).toEqual([])
   })
 
+  const [COMPOSED, DECOMPOSED] = ['caf\u00E9', 'cafe\u0301']
+
+  test('a name that came after the answer in another normal form is judged', async () => {
+    const call = writeTo(COMPOSED)
+    const manual = { mode: 'manual', answer: allow } as const
+    const after = await restarted(batchIn({ mode: 'manual' }), 'asked c1', manual, call)
+    await shell(`echo old > ${DECOMPOSED}`)
+    const [outcome] = await after.run([call])
+    expect(outcome).toMatchObject({ status: 'failed', reason: 'denied' })
+    expect(await content(DECOMPOSED)).toBe('old\n')
+  })
+
+  test('an answer about a name in another normal form is about the stored name', async () => {
+    await shell(`echo old > ${DECOMPOSED}`)
+    const call = writeTo(COMPOSED)
+    const manual = { mode: 'manual', answer: allow } as const
+    const after = await restarted(batchIn({ mode: 'manual' }), 'asked c1', manual, call)
+    expect(await after.run([call])).toMatchObject([{ status: 'completed' }])
+    expect(await content(DECOMPOSED)).toBe('x')
+  })
+
   /** The stored form of versions that did not resolve links. */
   function forgetLinks(batch: TestBatch): void {
     for (const event of batch.log) {
@@ -215,7 +238,7 @@ describe('what was judged is what is opened', () => {
     forgetLinks(after)
     const [outcome] = await after.run([WRITE])
     expect(outcome).toMatchObject({ status: 'failed', reason: 'denied' })
-    expect(outcome?.forModel).toContain('leads through a symbolic link to /workspace/first/a')
+    expect(outcome?.forModel).toContain('leads to /workspace/first/a')
     expect(await sandbox.files.list('first')).toEqual([])
   })
 

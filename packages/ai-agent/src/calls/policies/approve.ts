@@ -26,7 +26,7 @@ import type {
   ToolOutcome,
   ToolUpdate,
 } from '../../tools/tool.ts'
-import { openWorkspace } from '../../tools/workspace-path.ts'
+import { WORKSPACE, openWorkspace, workspacePath } from '../../tools/workspace-path.ts'
 
 export function approve(ttlMs: number): Policy {
   return (next) =>
@@ -160,7 +160,8 @@ async function* resolvePaths(
     if (known?.has(path) === true) continue
     const { sandbox, path: named } = yield* openWorkspace(path, ctx)
     const resolved = await orAborted(sandbox.files.resolve(named), ctx.signal)
-    found.push([path, { path: resolved, linked: resolved !== named }])
+    const written = workspacePath(path, [WORKSPACE, sandbox.workspace])
+    found.push([path, { path: resolved, linked: resolved !== written }])
   }
   return new Map(found)
 }
@@ -216,7 +217,7 @@ function notShownOutcome([named, { path }]: [string, ResolvedPath]): ToolOutcome
   return {
     status: 'failed',
     reason: 'denied',
-    forModel: `${quotePath(named)} leads through a symbolic link to ${saidPath(path)}, which the user was not shown when they were asked, so this call was not run; try again.`,
+    forModel: `${quotePath(named)} leads to ${saidPath(path)}, which the user was not shown when they were asked, so this call was not run; try again.`,
     data: { by: 'link' },
   }
 }
