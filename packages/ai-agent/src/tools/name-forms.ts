@@ -8,23 +8,23 @@ import type { SandboxFiles } from '@sandlot/sandbox/files'
 const OTHER_THAN_ASCII = /[^\0-\x7F]/
 
 /** `path` as the workspace has it: a name that is not there becomes the one that looks the same. */
-export async function storedSpelling(files: SandboxFiles, path: string): Promise<string> {
+export async function findStoredPath(files: SandboxFiles, path: string): Promise<string> {
   if (!OTHER_THAN_ASCII.test(path) || (await exists(files, path))) return path
   let place = ''
   for (const name of path.split('/')) {
     const written = place === '' ? name : `${place}/${name}`
-    place = (await exists(files, written)) ? written : ((await lookalike(files, place, name)) ?? written)
+    place = (await exists(files, written)) ? written : ((await findLookalike(files, place, name)) ?? written)
   }
   return place
 }
 
-/** Returns the text itself, composed and decomposed. */
+/** The text itself, composed and decomposed. Always three: arguments of a script by position. */
 export function spellingsOf(glob: string): [string, string, string] {
   return [glob, glob.normalize('NFC'), glob.normalize('NFD')]
 }
 
 /** Undefined: there is none, or there are several. */
-async function lookalike(files: SandboxFiles, folder: string, name: string): Promise<string | undefined> {
+async function findLookalike(files: SandboxFiles, folder: string, name: string): Promise<string | undefined> {
   if (!OTHER_THAN_ASCII.test(name)) return undefined
   const entries = (await unlessRefused(files.list(folder))) ?? []
   const composed = name.normalize('NFC')
@@ -39,9 +39,9 @@ async function exists(files: SandboxFiles, path: string): Promise<boolean> {
 }
 
 /** The use of the path reports why it is refused. */
-async function unlessRefused<T>(asked: Promise<T>): Promise<T | undefined> {
+async function unlessRefused<T>(pending: Promise<T>): Promise<T | undefined> {
   try {
-    return await asked
+    return await pending
   } catch (error) {
     if (error instanceof SandboxError) return undefined
     throw error

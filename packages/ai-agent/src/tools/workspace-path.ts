@@ -7,7 +7,7 @@ import type { Sandbox } from '@sandlot/sandbox/sandbox'
 import type { ToolLocation } from '@sandlot/shared/chat/call'
 import { ToolError } from './tool-error.ts'
 import { acquireSandbox } from './sandbox-command/sandboxed-tool-executor.ts'
-import { storedSpelling } from './name-forms.ts'
+import { findStoredPath } from './name-forms.ts'
 import type { CallContext, Tool, ToolTitle, ToolUpdate } from './tool.ts'
 
 export const WORKSPACE = '/workspace'
@@ -88,7 +88,7 @@ export async function* openWorkspace(
   // Commands of a backend without containers see the workspace under another name, and models
   // repeat what they see.
   const named = workspacePath(path, [WORKSPACE, sandbox.workspace])
-  const place = ctx.judged?.paths?.get(path)?.path ?? (await storedSpelling(sandbox.files, named))
+  const place = ctx.judged?.paths?.get(path)?.path ?? (await findStoredPath(sandbox.files, named))
   return { sandbox, files: sandbox.files.withoutLinks, path: place }
 }
 

@@ -19,7 +19,7 @@ import {
 } from '@sandlot/shared/workspace/files'
 import { fileProblem } from '../../approval/engine.ts'
 import { absolutePath } from '../../approval/files.ts'
-import { storedSpelling } from '../../tools/name-forms.ts'
+import { findStoredPath } from '../../tools/name-forms.ts'
 import { statIfExists } from '../../tools/workspace-files.ts'
 import { FileSearch } from '../../workspace/search.ts'
 import { emptyTrash, listTrash, moveToTrash, purge, restore } from '../../workspace/trash.ts'
@@ -96,7 +96,7 @@ async function answer(ask: ParsedFilesAsk, place: Place): Promise<object> {
 
 /** The target of the path. Throws `forbidden` where that, or the way there, must not be. */
 async function pathOf(path: string, access: 'read' | 'write', { files, rules }: Place): Promise<string> {
-  const place = await files.resolve(await storedSpelling(files, path))
+  const place = await files.resolve(await findStoredPath(files, path))
   checkPath({ path, place, access, kind: access === 'write' ? 'edit' : 'read' }, rules)
   return place
 }
@@ -110,9 +110,9 @@ async function entryOf(
   const [, parent = '', name = ''] = /^(.*?\/)?([^/]*)\/*$/s.exec(path) ?? []
   if (name === '' || name === '.' || name === '..')
     throw new SandlotError('bad_request', 'The workspace itself stays where it is.')
-  const above = await files.resolve(await storedSpelling(files, parent))
+  const above = await files.resolve(await findStoredPath(files, parent))
   const written = above === '' ? name : `${above}/${name}`
-  const place = kind === 'name' ? written : await storedSpelling(files, written)
+  const place = kind === 'name' ? written : await findStoredPath(files, written)
   checkPath({ path, place, access: 'write', kind: kind === 'delete' ? kind : 'move' }, rules)
   return place
 }
