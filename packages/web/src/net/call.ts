@@ -18,7 +18,7 @@ type Needs<N extends ActionName> = ([ParamOf<Actions[N]['route']>] extends [neve
 /** An array repeats its name. What is undefined is left out. */
 type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>
 
-type Options<N extends ActionName> = Needs<N> & { query?: Query; signal?: AbortSignal }
+type Options<N extends ActionName> = Needs<N> & { query?: Query; signal?: AbortSignal | undefined }
 
 /** Optional where the action needs neither parameters nor a body. */
 type OptionsArgs<N extends ActionName> =
@@ -38,7 +38,7 @@ interface Sent {
   params?: Readonly<Record<string, string | number>>
   query?: Query
   body?: unknown
-  signal?: AbortSignal
+  signal?: AbortSignal | undefined
 }
 
 /** Throws `ApiError`, and an `AbortError` when `signal` aborts. */

@@ -30,6 +30,11 @@ export class ApiError extends Error {
   }
 }
 
+/** The current state, where `error` is a conflict that reports it. */
+export function currentOf<T>(error: unknown, schema: z.ZodType<T>): T | undefined {
+  return error instanceof ApiError ? schema.safeParse(error.current).data : undefined
+}
+
 /** The error of a response that is not ok. */
 export async function problemOf(response: Response): Promise<ApiError> {
   return errorOf(response.status, jsonOf(await response.text()))

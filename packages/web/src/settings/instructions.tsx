@@ -1,22 +1,17 @@
 /** The layers of the agent's instructions: the operator's, the team's, the person's. */
-import type { TeamInstructions as Layers } from '@sandlot/shared/account/instructions'
-import { messageOf } from '@sandlot/shared/base/errors'
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
+import { useResource } from '../state/use-resource.ts'
 import { call } from '../net/call.ts'
 import { Alert } from '../ui/alert.tsx'
 import { InstructionsForm } from './instructions-form.tsx'
 
-const loadOwn = async () => (await call('getInstructions')).text
+const loadOwn = async (signal: AbortSignal) => (await call('getInstructions', { signal })).text
 const saveOwn = async (text: string) => (await call('putInstructions', { body: { text } })).text
 const saveTeam = async (text: string) => (await call('putTeamInstructions', { body: { text } })).text
 
 /** One's own, and what holds for everybody, to read. */
 export function OwnInstructions(props: { isAdministrator: boolean }) {
-  const [layers, setLayers] = useState<Layers | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
-  useEffect(() => {
-    call('getTeamInstructions').then(setLayers, (error: unknown) => setProblem(messageOf(error)))
-  }, [])
+  const { data: layers, problem } = useResource('layers', (signal) => call('getTeamInstructions', { signal }))
   const team = layers === null ? '' : layers.text === '' ? layers.configured : layers.text
   return (
     <div className="flex flex-col gap-3">
@@ -51,12 +46,11 @@ function Layer(props: { title: string; text: string }) {
 /** Instructions of administrators for everybody's agent. */
 export function TeamInstructions() {
   const [configured, setConfigured] = useState('')
-  // Created once: the form reloads whenever it changes.
-  const [load] = useState(() => async () => {
-    const layers = await call('getTeamInstructions')
+  const load = async (signal: AbortSignal) => {
+    const layers = await call('getTeamInstructions', { signal })
     setConfigured(layers.configured)
     return layers.text
-  })
+  }
   return (
     <div className="flex flex-col gap-3">
       <InstructionsForm

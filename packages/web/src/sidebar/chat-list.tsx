@@ -10,7 +10,7 @@ import { RenameDialog } from '../chat/chat-menu.tsx'
 import { cn } from '../lib/cn.ts'
 import { browserStorage } from '../lib/storage.ts'
 import { call } from '../net/call.ts'
-import { usePages } from '../lib/use-pages.ts'
+import { usePages } from '../state/use-pages.ts'
 import { Alert } from '../ui/alert.tsx'
 import { Button } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
@@ -274,8 +274,8 @@ function ArchiveList(props: { onBack: () => void; item: (summary: SessionSummary
   const sessions = useChatState((state) => state.sessions)
   const doomed = useChatListState((state) => state.doomed)
   const [problem, setProblem] = useState<string | null>(null)
-  const { found, more } = usePages('archive', async (before) => {
-    const { sessions: items, next } = await call('listChats', { query: { archived: true, before } })
+  const { found, more } = usePages('archive', async (before, signal) => {
+    const { sessions: items, next } = await call('listChats', { query: { archived: true, before }, signal })
     return { items, next }
   })
   const known = new Map((sessions ?? []).map((summary) => [summary.sessionId, summary]))

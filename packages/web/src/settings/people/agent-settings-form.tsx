@@ -11,7 +11,7 @@ import { messageOf } from '@sandlot/shared/base/errors'
 import { type SubmitEvent, useState } from 'react'
 import { useResource } from '../../state/use-resource.ts'
 import { call } from '../../net/call.ts'
-import { ApiError } from '../../net/http.ts'
+import { currentOf } from '../../net/http.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Spinner } from '../../ui/spinner.tsx'
@@ -30,23 +30,10 @@ import { differences } from './setting-words.ts'
 /** `onSaved`: what holds for people may be another now. */
 export function AgentSettingsForm(props: { subject: SettingsSubject; onSaved?: () => void }) {
   const { kind, id } = props.subject
-  const {
-    data: answer,
-    problem,
-    reload,
-  } = useResource(`${kind} ${id}`, (signal) =>
+  const { data: answer, problem } = useResource(`${kind} ${id}`, (signal) =>
     call(kind === 'team' ? 'getTeamSettings' : 'getUserSettings', { params: { id }, signal }),
   )
-  if (problem !== null && answer === null)
-    return (
-      <Alert>
-        <p>{problem}</p>
-        <Button size="sm" className="mt-2" onClick={() => void reload()}>
-          Try again
-        </Button>
-      </Alert>
-    )
-  if (answer === null) return <Waits className="h-230" />
+  if (answer === null) return problem === null ? <Waits className="h-230" /> : <Alert>{problem}</Alert>
   return <Loaded subject={props.subject} answer={answer} onSaved={props.onSaved} />
 }
 
@@ -139,7 +126,7 @@ function useSettingsDraft(props: LoadedProps) {
       props.onSaved?.()
     } catch (error) {
       setState('idle')
-      const theirs = error instanceof ApiError ? settingsView.safeParse(error.current).data : undefined
+      const theirs = currentOf(error, settingsView)
       if (theirs === undefined) setProblem(messageOf(error))
       else setConflict(theirs)
     }

@@ -8,7 +8,7 @@ import { useLocation } from 'wouter'
 import { useResource } from '../../state/use-resource.ts'
 import { useChat } from '../../state/chat-context.ts'
 import { call } from '../../net/call.ts'
-import { ApiError } from '../../net/http.ts'
+import { currentOf } from '../../net/http.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { CopyButton } from '../../ui/copy-button.tsx'
@@ -99,7 +99,7 @@ function RolePart(props: { person: Account; onChanged: () => Promise<void> }) {
         await call('changeUser', { params: { id }, body: { role: next, was: { role: was } } })
         setWanted(null)
       } catch (error) {
-        const current = error instanceof ApiError ? account.safeParse(error.current).data : undefined
+        const current = currentOf(error, account)
         if (current === undefined) throw error
         setTheirs(current.role)
         return

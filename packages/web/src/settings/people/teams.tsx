@@ -8,7 +8,7 @@ import { useResource } from '../../state/use-resource.ts'
 import { useSubmit } from '../../auth/use-submit.ts'
 import { formatCount } from '../../lib/format.ts'
 import { call } from '../../net/call.ts'
-import { ApiError } from '../../net/http.ts'
+import { currentOf } from '../../net/http.ts'
 import { Alert } from '../../ui/alert.tsx'
 import { Button } from '../../ui/button.tsx'
 import { Field, INPUT } from '../../ui/field.tsx'
@@ -144,7 +144,7 @@ function NamePart(props: { team: Team; onChanged: () => Promise<void> }) {
     try {
       await call('renameTeam', { params: { id }, body: { name: wanted.trim(), was } })
     } catch (error) {
-      const current = error instanceof ApiError ? teamSchema.safeParse(error.current).data : undefined
+      const current = currentOf(error, teamSchema)
       if (current === undefined) throw error
       return setTheirs(current.name)
     }

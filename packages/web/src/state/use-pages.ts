@@ -1,6 +1,6 @@
 /** Something that is looked for while a person types, and comes in pages. */
 import { messageOf } from '@sandlot/shared/base/errors'
-import { useEffect, useEffectEvent, useState } from 'react'
+import { useResource } from './use-resource.ts'
 
 /** A person who types is not asked about every letter, in milliseconds. */
 const PAUSE_MS = 150
@@ -14,8 +14,7 @@ interface Page<Item> {
 type Found<Item> =
   | { state: 'not asked' }
   | { state: 'looking' }
-  /** `wanted`: what was looked for. */
-  | ({ state: 'found'; wanted: string } & Page<Item>)
+  | ({ state: 'found' } & Page<Item>)
   | { state: 'failed'; problem: string }
 
 export interface Pages<Item> {
@@ -26,40 +25,26 @@ export interface Pages<Item> {
   drop: (isRemoved: (item: Item) => boolean) => void
 }
 
-const NOT_ASKED = { state: 'not asked' } as const
-
 /**
  * `wanted`: all that makes a difference, as one text; empty: nothing is looked for. What was found
  * stays in sight while the next is looked for.
  */
 export function usePages<Item>(
   wanted: string,
-  fetchPage: (before?: number) => Promise<Page<Item>>,
+  fetchPage: (before?: number, signal?: AbortSignal) => Promise<Page<Item>>,
 ): Pages<Item> {
-  const [found, setFound] = useState<Found<Item>>(NOT_ASKED)
-  const ask = useEffectEvent(fetchPage)
-  useEffect(() => {
-    if (wanted === '') return setFound(NOT_ASKED)
-    setFound((before) => (before.state === 'found' ? before : { state: 'looking' }))
-    let left = false
-    const timer = setTimeout(() => {
-      ask().then(
-        (page) => !left && setFound({ state: 'found', wanted, ...page }),
-        (error: unknown) => !left && setFound({ state: 'failed', problem: messageOf(error) }),
-      )
-    }, PAUSE_MS)
-    return () => {
-      left = true
-      clearTimeout(timer)
-    }
-  }, [wanted])
+  const { data, problem, update } = useResource(
+    wanted === '' ? null : wanted,
+    async (signal) => ({ wanted, ...(await fetchPage(undefined, signal)) }),
+    { keep: true, pauseMs: PAUSE_MS },
+  )
   const more = async (): Promise<string | null> => {
-    if (found.state !== 'found' || found.next === null) return null
+    if (data?.wanted !== wanted || data.next === null) return null
     try {
-      const page = await fetchPage(found.next)
+      const page = await fetchPage(data.next)
       // Unless a newer search has finished.
-      setFound((now) =>
-        now.state === 'found' && now.wanted === found.wanted && now.next === found.next
+      update((now) =>
+        now.wanted === data.wanted && now.next === data.next
           ? { ...now, items: [...now.items, ...page.items], next: page.next }
           : now,
       )
@@ -69,8 +54,12 @@ export function usePages<Item>(
     }
   }
   const drop = (isRemoved: (item: Item) => boolean) =>
-    setFound((now) =>
-      now.state === 'found' ? { ...now, items: now.items.filter((item) => !isRemoved(item)) } : now,
-    )
-  return { found: wanted === '' ? NOT_ASKED : found, more, drop }
+    update((now) => ({ ...now, items: now.items.filter((item) => !isRemoved(item)) }))
+  return { found: foundIn(wanted, data, problem), more, drop }
+}
+
+function foundIn<Item>(wanted: string, data: Page<Item> | null, problem: string | null): Found<Item> {
+  if (wanted === '') return { state: 'not asked' }
+  if (problem !== null) return { state: 'failed', problem }
+  return data === null ? { state: 'looking' } : { state: 'found', ...data }
 }
