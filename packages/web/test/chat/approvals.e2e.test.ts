@@ -1,4 +1,5 @@
 /** Approving without tiring: change a call, then allow it; all that waits as one list with keys. */
+import { sandlotEventOf } from '@sandlot/shared/chat/events'
 import { expect, test } from 'vitest'
 import { DESKTOP, type Look, PHONE, card, lookAt, until, usePages, oneLook } from '../fixture/pages.ts'
 
@@ -119,6 +120,28 @@ test('all that waits is one list: by keys to the next, allowed, denied, and to i
   await page.keyboard.press('Enter')
   await page.locator('[data-session-page=s_three]').waitFor()
   await list.waitFor({ state: 'detached' })
+})
+
+test('a chat opens at the first of several waiting calls, and a grave one is marked', async () => {
+  const log = service.sessions.get('s_apart')?.log
+  const asked = log?.settled.findLast((event) => sandlotEventOf(event)?.type === 'approval_asked')
+  const happened = asked === undefined ? undefined : sandlotEventOf(asked)
+  if (happened?.type !== 'approval_asked') throw new Error('nothing waits')
+  happened.why = [{ part: 'rm -rf build', because: 'deletes without asking', grave: true }]
+  const page = await signedIn({ sessionId: 's_apart', viewport: { width: 1000, height: 500 } })
+  const first = page
+    .locator('[data-entry]')
+    .filter({ has: page.getByTestId('approval') })
+    .first()
+  await until(async () => {
+    const top = (await first.boundingBox())?.y ?? -1
+    expect(top).toBeGreaterThanOrEqual(0)
+    expect(top).toBeLessThan(500)
+  })
+  const grave = page.locator('[data-grave]')
+  expect(await grave.innerText()).toContain('deletes without asking')
+  const allow = page.getByTestId('approval').filter({ has: grave }).locator('[data-option-kind=allow_once]')
+  expect(await allow.getAttribute('class')).toContain('border-failed-line')
 })
 
 test('a call that is too long to show here is not allowed by a key', async () => {

@@ -39,7 +39,7 @@ import { useReading } from '../../state/reading.ts'
 import { type Block, Blocks, promptOfRow, type Row } from './blocks.ts'
 import { hasWords, PromptEnd, PromptSpent } from './prompt-end.tsx'
 import { RememberedProvider } from './remembered.ts'
-import { scrollToEntry, useWantedEntry } from './scroll-to-entry.ts'
+import { useWantedEntry } from './scroll-to-entry.ts'
 import { useLeaveEnd } from './scroller.tsx'
 import { sayAgain } from './say-again.ts'
 import { Sight, useNear } from './sight.ts'
@@ -155,7 +155,7 @@ function useShared(
   const said = useMemo(() => (sending ? null : lastSaid(entries)), [entries, sending])
   const waiting = useSame(pendingApprovals(transcript).map(({ id }) => id))
   const keyed = pendingApprovals(transcript).find(asksApproval)?.id
-  useFirstWaiting(sessionId, waiting)
+  useFirstWaiting(sessionId, waiting, log)
   const wanted = useWantedRow(rows, log)
   useWantedBranch(view.transcript, transcript)
   const promptId = prompt?.id
@@ -312,14 +312,31 @@ function EndRow(props: { entry: EndEntry; shared: Shared; isLast: boolean }) {
   )
 }
 
-/** Opens a chat with several waiting calls at the first, unless its address names a place. */
-function useFirstWaiting(sessionId: string | null, waiting: readonly string[]): void {
+/**
+ * Opens a chat with several waiting calls at the first, unless its address names a place, or its
+ * end shows all of them.
+ */
+function useFirstWaiting(
+  sessionId: string | null,
+  waiting: readonly string[],
+  log: RefObject<HTMLDivElement | null>,
+): void {
+  const leaveEnd = useLeaveEnd()
   const open = useEffectEvent(() => {
-    const [first] = waiting
-    if (first !== undefined && waiting.length > 1 && location.hash === '') scrollToEntry(first)
+    const [first, second] = waiting
+    if (first === undefined || second === undefined || location.hash !== '') return
+    const row = log.current?.querySelector(`[data-entry="${CSS.escape(first)}"]`)
+    const region = row?.closest('[data-scrolls]')
+    if (row == null || region == null) return
+    if (row.getBoundingClientRect().top >= region.getBoundingClientRect().top) return
+    leaveEnd()
+    row.scrollIntoView({ block: 'start' })
   })
   useEffect(() => {
-    if (sessionId !== null) open()
+    if (sessionId === null) return undefined
+    // The region goes to its end with its first frame.
+    let frame = requestAnimationFrame(() => (frame = requestAnimationFrame(() => open())))
+    return () => cancelAnimationFrame(frame)
   }, [sessionId])
 }
 
