@@ -131,7 +131,7 @@ test.each(LOOKS)('notices are chosen by kind and way, and tried, $theme', async 
   await page.goto(`${url()}/settings/notifications`)
   const ended = page.getByRole('checkbox', { name: 'Answer ready, by push' })
   await ended.waitFor()
-  await page.getByText('sends no e-mail').waitFor()
+  await page.getByText('E-mail isn’t set up').waitFor()
   expect(
     await page
       .getByRole('checkbox', { name: /by e-mail/ })

@@ -237,7 +237,7 @@ test('an answer is asked for again, with another model too; while the agent is a
   await page.getByText('e2e.test.ts').waitFor()
 
   await page.getByText('e2e.test.ts').hover()
-  await page.getByRole('button', { name: 'Retry with another model' }).last().click()
+  await page.getByRole('button', { name: 'Answer again with another model' }).last().click()
   await page.getByRole('menuitem', { name: 'larger' }).click()
   await until(() => expect(frames('ai_chat').at(-1)).toMatchObject({ model: 'larger', follows: 'p_1' }))
 })
