@@ -106,7 +106,7 @@ const OTHERWISE: Record<string, RegExp> = {
   // One event in place of two: tests of the service count them.
   agent_message_chunk: /\.usage\./,
   // Texts of the loop, and what only metrics read.
-  prompt_ended: /\.(promptTiming|event\.(text|cause|requestId))/,
+  prompt_ended: /\.(promptTiming|event\.(text|cause|setIn|requestId))/,
   tool_call_update: /\.(timing|outputInfo|exit|attempt|content|title|reason|rawOutput)/,
   tool_call: /\.locations/,
 }

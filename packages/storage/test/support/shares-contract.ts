@@ -81,7 +81,7 @@ export function testShares(opened: () => OpenedStore): void {
         expiresAt: null,
       }
       await store.shares.addSnapshot(shot, 'ann')
-      expect(await reader.shares.snapshot(shot.id)).toEqual({ ...shot, title: null })
+      expect(await reader.shares.snapshot(shot.id)).toEqual({ ...shot, title: '' })
       expect(await store.shares.removeSnapshot('another', shot.id)).toBe(false)
       expect(await store.shares.removeSnapshot('s', shot.id)).toBe(true)
       expect(await reader.shares.snapshot(shot.id)).toBeUndefined()
