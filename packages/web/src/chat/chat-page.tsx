@@ -312,7 +312,7 @@ function Opening() {
       role="status"
       className="flex flex-1 items-start justify-center gap-2.5 pt-[38vh] text-sm text-muted"
     >
-      <Spinner /> Opening the conversation…
+      <Spinner /> Loading…
     </div>
   )
 }

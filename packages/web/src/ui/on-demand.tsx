@@ -8,8 +8,10 @@ import {
   type ComponentType,
   createContext,
   type ReactNode,
+  type Ref,
   useContext,
   useEffect,
+  useRef,
   useState,
 } from 'react'
 
@@ -31,12 +33,14 @@ export async function loadPopups(): Promise<void> {
   parts ??= await fetchParts()
 }
 
-/** Opens a root that was never open; null below one that was. */
-const Opening = createContext<((by: 'press' | 'hover') => void) | null>(null)
+type By = 'press' | 'keys' | 'hover'
+
+/** Opens a root that was never open; below one that was, how it was opened first. */
+const Opening = createContext<((by: By) => void) | By>('press')
 
 function part<Props>(pick: (parts: Parts) => ComponentType<Props>) {
   return function Part(props: Props) {
-    const isOpened = useContext(Opening) === null
+    const isOpened = typeof useContext(Opening) !== 'function'
     if (parts === undefined || !isOpened) return null
     const Loaded: ComponentType<Props> = pick(parts)
     return <Loaded {...(props as Props & {})} />
@@ -52,14 +56,14 @@ interface RootProps {
 function root<Props extends RootProps>(pick: (parts: Parts) => ComponentType<Props>) {
   const Loaded = part(pick)
   return function Root(props: Props) {
-    const [opened, setOpened] = useState<'press' | 'hover'>()
-    const open = (by: 'press' | 'hover') => void loadPopups().then(() => setOpened(by))
+    const [opened, setOpened] = useState<By>()
+    const open = (by: By) => void loadPopups().then(() => setOpened(by))
     useEffect(() => {
       if (props.open === true) void loadPopups().then(() => setOpened('press'))
     }, [props.open])
     if (opened === undefined) return <Opening value={open}>{props.children as ReactNode}</Opening>
     return (
-      <Opening value={null}>
+      <Opening value={opened}>
         <Loaded defaultOpen={opened === 'press'} {...props} />
       </Opening>
     )
@@ -67,6 +71,7 @@ function root<Props extends RootProps>(pick: (parts: Parts) => ComponentType<Pro
 }
 
 type TriggerProps = ComponentPropsWithoutRef<'button'> & {
+  ref?: Ref<HTMLButtonElement>
   openOnHover?: boolean
   /** Milliseconds of hovering. */
   delay?: number
@@ -76,7 +81,14 @@ function trigger(popup: 'menu' | 'dialog', pick: (parts: Parts) => ComponentType
   const Loaded = part(pick)
   return function Trigger(props: TriggerProps) {
     const open = useContext(Opening)
-    if (open === null) return <Loaded {...props} />
+    const button = useRef<HTMLButtonElement>(null)
+    useEffect(() => {
+      if (open !== 'keys') return
+      // As a person does with a menu that is loaded, so that its first item has the focus.
+      button.current?.focus()
+      button.current?.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }))
+    }, [open])
+    if (typeof open !== 'function') return <Loaded {...props} ref={button} />
     const { openOnHover, delay: _delay, ...rest } = props
     return (
       <button
@@ -86,7 +98,7 @@ function trigger(popup: 'menu' | 'dialog', pick: (parts: Parts) => ComponentType
         {...rest}
         onPointerEnter={() => (openOnHover === true ? open('hover') : void loadPopups())}
         onFocus={() => void loadPopups()}
-        onClick={() => open('press')}
+        onClick={({ detail }) => open(popup === 'menu' && detail === 0 ? 'keys' : 'press')}
       />
     )
   }

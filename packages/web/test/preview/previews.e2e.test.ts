@@ -237,7 +237,7 @@ test('what is broken or too much says so, and only the head of a large file is r
   await preview.getByText('isn’t a version 4 notebook').waitFor()
   preview = await show(page, 'broken.json', '{"a": ')
   await preview.getByText('This isn’t valid JSON').waitFor()
-  preview = await show(page, 'broken.pdf', '%PDF-1.7 and nothing else')
+  preview = await show(page, 'broken.pdf', '%PDF-1.7\n\0\0 and nothing else')
   await preview.getByText('This PDF is damaged').waitFor()
   preview = await show(page, 'bomb.pdf', pdfOf(1, 'x', 1_000_000))
   await preview.getByText(/too large to preview|1 of 1 page|damaged/).waitFor()
