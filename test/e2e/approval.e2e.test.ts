@@ -89,7 +89,7 @@ describe('approvals', () => {
     await ada.page.getByRole('button', { name: /Settings$/ }).click()
     await ada.page.getByRole('link', { name: 'Approval rules' }).click()
     await ada.page.getByRole('button', { name: 'Revoke Allow commands that begin with mkdir' }).click()
-    await ada.page.getByTestId('rules').getByText('None yet.').waitFor()
+    await ada.page.getByTestId('rules').getByText('No rules yet.').waitFor()
     await ada.page.keyboard.press('Escape')
     script(toolCalls([make('m3', 'three')]), textAnswer('Then not.'))
     await ada.say('and a third')

@@ -32,7 +32,7 @@ test('a push shows its notice, a newer one of the same chat in its place, and on
   await until(async () => expect(await shown()).toEqual(expect.arrayContaining([notice, unreadable])))
 })
 
-test('where Can’t reach Sandlot a page says so, and goes on when it can', async () => {
+test('where Sandlot cannot be reached a page says so, and goes on when it can', async () => {
   const page = await signedIn({ sessionId: 's_fixed' })
   await page.evaluate('navigator.serviceWorker.ready')
   await page.context().setOffline(true)

@@ -86,7 +86,10 @@ function Advice({ entry }: { entry: EndEntry }) {
       {isAdmin && entry.setIn === 'page' && (
         <>
           {' '}
-          <Link href="/settings/models" className="text-accent underline underline-offset-2">
+          <Link
+            href="/settings/models"
+            className="text-accent underline underline-offset-2 pointer-coarse:inline-block pointer-coarse:py-3"
+          >
             Settings → Models
           </Link>
         </>
