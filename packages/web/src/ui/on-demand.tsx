@@ -84,7 +84,7 @@ function trigger(popup: 'menu' | 'dialog', pick: (parts: Parts) => ComponentType
     const button = useRef<HTMLButtonElement>(null)
     useEffect(() => {
       if (open !== 'keys') return
-      // As a person does with a menu that is loaded, so that its first item has the focus.
+      // The same key opens a loaded menu, with the focus on its first item.
       button.current?.focus()
       button.current?.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowDown', bubbles: true }))
     }, [open])
