@@ -175,7 +175,7 @@ export const rows: Row[] = [
   prints(
     'I09',
     'the environment is the fixed list',
-    "env | cut -d= -f1 | grep -v -x -E 'PATH|HOME|SHELL|LANG|TERM|TZ|SANDBOX|PWD|SHLVL|_|OLDPWD|USER|HOSTNAME|LOGNAME' | wc -l",
+    "env | cut -d= -f1 | grep -v -x -E 'PATH|HOME|SHELL|LANG|TERM|TZ|SANDBOX|PWD|SHLVL|_|OLDPWD|USER|HOSTNAME|LOGNAME|EDITOR|VISUAL|GIT_EDITOR|GIT_SEQUENCE_EDITOR' | wc -l",
     '0',
   ),
   {

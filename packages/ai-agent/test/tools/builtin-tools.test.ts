@@ -402,6 +402,7 @@ describe('run_shell_command', () => {
 
   test('a command with CR LF runs as one with LF', async () => {
     expect(await run('if true; then\r\n echo c\r\nfi\r\n')).toBe('c')
+    expect(await run("printf '%s' 'a\r\n\r\n' | wc -c")).toBe('5')
     expect(await run("printf '%s' 'a\r' | od -An -c\n")).toMatch(/a +\\r/)
   })
 })

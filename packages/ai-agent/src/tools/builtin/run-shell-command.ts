@@ -105,9 +105,15 @@ export const runShellCommand = defineTool({
   },
 })
 
-/** Bash takes a CR at the end of a line for a part of the last word. */
+const QUOTED = /'[^']*'|"(?:\\.|[^"\\])*"|\\./gs
+
+/**
+ * Bash takes a CR at the end of a line for a part of the last word. A text in quotation marks stays
+ * as it is, where the lines outside of it do not end so.
+ */
 function forBash(command: string): string {
-  return lineEndOf(command) === '\r\n' ? withLineEnd(command, '\n') : command
+  const isWritten = lineEndOf(command) === '\r\n' && command.replaceAll(QUOTED, '').includes('\r\n')
+  return isWritten ? withLineEnd(command, '\n') : command
 }
 
 const REFUSING_EDITOR = `sh -c 'echo "No editor runs here. Give the text in the command: git commit -m; git rebase, merge and revert with GIT_EDITOR=true keep the prepared one." >&2; exit 1'`
