@@ -86,7 +86,7 @@ export const rows: Row[] = [
       expect(await me.shell('echo \ud800')).toMatchObject({ status: 'failed', reason: 'invalid_arguments' })
       expect(await me.shell("echo 'open")).toMatchObject({ status: 'completed', code: 2 })
       expect(await me.shell('cat <<EOF\nno end $HOME')).toMatchObject({ status: 'completed', code: 0 })
-      expect((await me.shell('echo a\r\necho b')).output).toBe('a\r\nb\n')
+      expect((await me.shell('echo a\r\necho b')).output).toBe('a\nb\n')
     },
   },
   {

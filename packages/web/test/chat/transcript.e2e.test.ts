@@ -220,7 +220,9 @@ test('an answer is asked for again, with another model too; while the agent is a
   await page.getByText('reconnect.test.ts').hover()
   await page.getByRole('button', { name: 'Answer again', exact: true }).last().click()
   await page.getByTestId('activity').waitFor()
-  expect(frames('ai_chat')).toMatchObject([{ text: 'Which of them is the slowest?', follows: 'p_1' }])
+  await until(() =>
+    expect(frames('ai_chat')).toMatchObject([{ text: 'Which of them is the slowest?', follows: 'p_1' }]),
+  )
   const noButton = (name: string) =>
     until(async () => expect(await page.getByRole('button', { name, exact: true }).count()).toBe(0))
   await noButton('Edit and send again')
