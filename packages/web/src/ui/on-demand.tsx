@@ -33,6 +33,9 @@ export async function loadPopups(): Promise<void> {
   parts ??= await fetchParts()
 }
 
+/** Milliseconds of hovering before the button of a loaded popup takes the place of the plain one. */
+const HOVER_MS = 100
+
 type By = 'press' | 'keys' | 'hover'
 
 /** Opens a root that was never open; below one that was, how it was opened first. */
@@ -82,6 +85,7 @@ function trigger(popup: 'menu' | 'dialog', pick: (parts: Parts) => ComponentType
   return function Trigger(props: TriggerProps) {
     const open = useContext(Opening)
     const button = useRef<HTMLButtonElement>(null)
+    const hovering = useRef<number>(undefined)
     useEffect(() => {
       if (open !== 'keys') return
       // The same key opens a loaded menu, with the focus on its first item.
@@ -96,7 +100,14 @@ function trigger(popup: 'menu' | 'dialog', pick: (parts: Parts) => ComponentType
         aria-haspopup={popup}
         aria-expanded={false}
         {...rest}
-        onPointerEnter={() => (openOnHover === true ? open('hover') : void loadPopups())}
+        onPointerEnter={() => {
+          const loaded = loadPopups()
+          if (openOnHover === true)
+            void loaded.then(() => (hovering.current = window.setTimeout(() => open('hover'), HOVER_MS)))
+        }}
+        // A button that is replaced between press and release gets no click.
+        onPointerDown={() => window.clearTimeout(hovering.current)}
+        onPointerLeave={() => window.clearTimeout(hovering.current)}
         onFocus={() => void loadPopups()}
         onClick={({ detail }) => open(popup === 'menu' && detail === 0 ? 'keys' : 'press')}
       />
