@@ -33,7 +33,7 @@ export async function loadPopups(): Promise<void> {
   parts ??= await fetchParts()
 }
 
-/** Milliseconds of hovering before the button of a loaded popup takes the place of the plain one. */
+/** Milliseconds of hovering before the popup’s own button takes the place of the plain one. */
 const HOVER_MS = 100
 
 type By = 'press' | 'keys' | 'hover'
